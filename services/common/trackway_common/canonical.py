@@ -13,14 +13,14 @@ from trackway_common.ids import Digest
 MAX_SAFE_INTEGER = 2**53 - 1
 """Above it a JSON number is no longer exact in every reader (RFC 8785 §3.2.2.3)."""
 
-Json: TypeAlias = "None | bool | int | float | str | Sequence[Json] | Mapping[str, Json]"
+Json: TypeAlias = "bool | int | float | str | Sequence[Json] | Mapping[str, Json] | None"
 
 
 def canonical_json(value: Json) -> bytes:
     """Return the one byte form of a JSON value.
 
     Raises:
-        ValueError: an integer beyond ±(2^53 − 1), NaN, an infinity, a key that is no string or a lone surrogate.
+        ValueError: an integer beyond 2^53 - 1 in size, NaN, an infinity, a key that is no string or a lone surrogate.
     Source: RFC 8785; numbers as ECMAScript prints them, keys ordered by UTF-16 code units.
     """
     return "".join(_parts(value, "$")).encode("utf-8")

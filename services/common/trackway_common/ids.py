@@ -30,7 +30,9 @@ def uuid7(now_ns: Callable[[], int] = time.time_ns) -> str:
     """Return a time-ordered UUID (RFC 9562, version 7, millisecond precision)."""
     millis = now_ns() // 1_000_000
     random = int.from_bytes(os.urandom(10), "big")
-    value = (millis & (1 << 48) - 1) << 80 | 0x7 << 76 | (random >> 68 & 0xFFF) << 64 | 0b10 << 62 | random & (1 << 62) - 1
+    value = (
+        (millis & (1 << 48) - 1) << 80 | 0x7 << 76 | (random >> 68 & 0xFFF) << 64 | 0b10 << 62 | random & (1 << 62) - 1
+    )
     return str(uuid.UUID(int=value))
 
 

@@ -24,9 +24,8 @@ class _CoreLoader(yaml.SafeLoader):
 
     def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
         if self.check_event(yaml.AliasEvent):
-            raise yaml.composer.ComposerError(
-                None, None, "aliases are not read; write the value out", self.peek_event().start_mark
-            )
+            mark = self.get_event().start_mark  # type: ignore[no-untyped-call] # types-pyyaml leaves the parser untyped
+            raise yaml.composer.ComposerError(None, None, "aliases are not read; write the value out", mark)
         return super().compose_node(parent, index)
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:
