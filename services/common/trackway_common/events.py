@@ -725,6 +725,7 @@ class EvaluationFailure(StrEnum):
     JUDGE_ERROR = "JUDGE_ERROR"
     TASK_DIGEST_MISMATCH = "TASK_DIGEST_MISMATCH"
     CONFIG_INVALID = "CONFIG_INVALID"
+    INTERRUPTED = "INTERRUPTED"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -746,6 +747,8 @@ class EvaluationStarted:
     host: str = ""
     pid: int = 0
     started_at: datetime
+    batch_size: int = 0
+    """Samples at once; halved after an out-of-memory failure."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

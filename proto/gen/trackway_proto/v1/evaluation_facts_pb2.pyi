@@ -34,6 +34,8 @@ class _EvaluationFailureEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Eva
     EVALUATION_FAILURE_JUDGE_ERROR: _EvaluationFailure.ValueType  # 3
     EVALUATION_FAILURE_TASK_DIGEST_MISMATCH: _EvaluationFailure.ValueType  # 4
     EVALUATION_FAILURE_CONFIG_INVALID: _EvaluationFailure.ValueType  # 5
+    EVALUATION_FAILURE_INTERRUPTED: _EvaluationFailure.ValueType  # 6
+    """The evaluator or its machine went away in the middle: nothing is said about the evaluation itself."""
 
 class EvaluationFailure(_EvaluationFailure, metaclass=_EvaluationFailureEnumTypeWrapper): ...
 
@@ -43,6 +45,8 @@ EVALUATION_FAILURE_OOM: EvaluationFailure.ValueType  # 2
 EVALUATION_FAILURE_JUDGE_ERROR: EvaluationFailure.ValueType  # 3
 EVALUATION_FAILURE_TASK_DIGEST_MISMATCH: EvaluationFailure.ValueType  # 4
 EVALUATION_FAILURE_CONFIG_INVALID: EvaluationFailure.ValueType  # 5
+EVALUATION_FAILURE_INTERRUPTED: EvaluationFailure.ValueType  # 6
+"""The evaluator or its machine went away in the middle: nothing is said about the evaluation itself."""
 Global___EvaluationFailure: _TypeAlias = EvaluationFailure  # noqa: Y015
 
 @_typing.final
@@ -94,11 +98,14 @@ class EvaluationStarted(_message.Message):
     HOST_FIELD_NUMBER: _builtins.int
     PID_FIELD_NUMBER: _builtins.int
     STARTED_AT_FIELD_NUMBER: _builtins.int
+    BATCH_SIZE_FIELD_NUMBER: _builtins.int
     evaluation_id: _builtins.str
     evaluation_attempt: _builtins.int
     """1-based, of the evaluation; never an attempt of the run."""
     host: _builtins.str
     pid: _builtins.int
+    batch_size: _builtins.int
+    """Samples at once; halved after an out-of-memory failure."""
     @_builtins.property
     def started_at(self) -> _timestamp_pb2.Timestamp: ...
     def __init__(
@@ -109,10 +116,11 @@ class EvaluationStarted(_message.Message):
         host: _builtins.str = ...,
         pid: _builtins.int = ...,
         started_at: _timestamp_pb2.Timestamp | None = ...,
+        batch_size: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["started_at", b"started_at"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["evaluation_attempt", b"evaluation_attempt", "evaluation_id", b"evaluation_id", "host", b"host", "pid", b"pid", "started_at", b"started_at"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["batch_size", b"batch_size", "evaluation_attempt", b"evaluation_attempt", "evaluation_id", b"evaluation_id", "host", b"host", "pid", b"pid", "started_at", b"started_at"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
