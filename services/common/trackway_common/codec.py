@@ -16,7 +16,9 @@ from enum import StrEnum
 from functools import cache
 from typing import Any
 
+from google.protobuf.json_format import MessageToDict
 from google.protobuf.message import DecodeError, Message
+from google.protobuf.struct_pb2 import Struct
 from google.protobuf.timestamp_pb2 import Timestamp
 from trackway_proto.v1 import (
     attempt_facts_pb2,
@@ -220,9 +222,13 @@ def to_message(value: Any) -> Any:
     return message
 
 
-def from_message(message: Any) -> Any:
-    """Return the dataclass of a protobuf message."""
-    kind = getattr(events, message.DESCRIPTOR.name)
+def from_message(message: Any, kind: Any = None) -> Any:
+    """Return the dataclass of a protobuf message.
+
+    Args:
+        kind: the dataclass; the one of the message's name in ``trackway_common.events`` when absent.
+    """
+    kind = kind or getattr(events, message.DESCRIPTOR.name)
     return kind(**{name: _field(message, name, shape) for name, shape in _shape(kind).items()})
 
 
@@ -246,7 +252,9 @@ def _from_wire(item: Any, kind: Any) -> Any:
         return _datetime(item)
     if isinstance(kind, type) and issubclass(kind, StrEnum):
         return _enum_member(kind, item)
-    return from_message(item) if dataclasses.is_dataclass(kind) else item
+    if isinstance(item, Struct):
+        return MessageToDict(item)
+    return from_message(item, kind) if dataclasses.is_dataclass(kind) else item
 
 
 def _to_wire(item: Any) -> Any:
