@@ -22,6 +22,8 @@ from trackway_common.telemetry import span, traceparent_of
 log = logging.getLogger(__name__)
 
 STOP_GRACE_S = 2.0
+SERVER_OPTIONS = (*OPTIONS, ("grpc.so_reuseport", 0))
+"""Without it a second server on the same port takes half of the calls instead of failing to start."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +64,7 @@ async def serve(settings: RpcSettings, servables: Sequence[Servable]) -> RpcServ
     Raises:
         Unavailable: the address can't be bound.
     """
-    server = grpc.aio.server(interceptors=[_Edge()], options=OPTIONS)
+    server = grpc.aio.server(interceptors=[_Edge()], options=SERVER_OPTIONS)
     health = health_aio.HealthServicer()
     await health.set("", health_pb2.HealthCheckResponse.NOT_SERVING)
     health_pb2_grpc.add_HealthServicer_to_server(health, server)

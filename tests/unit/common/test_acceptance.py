@@ -144,10 +144,8 @@ def test_accepted_sequences_have_no_gap_and_no_repeat(records):
 
 @given(_records)
 def test_accepted_terms_never_go_back(records):
-    rule, terms = Acceptance(RUNS), []
-    for record in records:
-        if not isinstance(rule.judge(0, record), Rejected):
-            terms.append(record.term)
+    rule = Acceptance(RUNS)
+    terms = [record.term for record in records if not isinstance(rule.judge(0, record), Rejected)]
     assert terms == sorted(terms)
 
 

@@ -322,6 +322,8 @@ class RetryDecided(_message.Message):
     WHY_FIELD_NUMBER: _builtins.int
     CHANGES_FIELD_NUMBER: _builtins.int
     DECIDED_AT_FIELD_NUMBER: _builtins.int
+    LAST_COMMITTED_FIELD_NUMBER: _builtins.int
+    PROGRESS_FIELD_NUMBER: _builtins.int
     attempt: _builtins.int
     reason: _vocabulary_pb2.TerminationReason.ValueType
     move: _vocabulary_pb2.NextMove.ValueType
@@ -333,12 +335,17 @@ class RetryDecided(_message.Message):
     backoff_seconds: _builtins.float
     why: _builtins.str
     """One sentence for people: why this move."""
+    progress: _vocabulary_pb2.Progress.ValueType
     @_builtins.property
     def not_before(self) -> _timestamp_pb2.Timestamp: ...
     @_builtins.property
     def changes(self) -> _containers.RepeatedCompositeFieldContainer[Global___Change]: ...
     @_builtins.property
     def decided_at(self) -> _timestamp_pb2.Timestamp: ...
+    @_builtins.property
+    def last_committed(self) -> _vocabulary_pb2.CheckpointRef:
+        """Newest commit when this was decided: what the budgets' progress is measured by."""
+
     def __init__(
         self,
         *,
@@ -353,12 +360,16 @@ class RetryDecided(_message.Message):
         why: _builtins.str = ...,
         changes: _abc.Iterable[Global___Change] | None = ...,
         decided_at: _timestamp_pb2.Timestamp | None = ...,
+        last_committed: _vocabulary_pb2.CheckpointRef | None = ...,
+        progress: _vocabulary_pb2.Progress.ValueType = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["decided_at", b"decided_at", "not_before", b"not_before"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_last_committed", b"_last_committed", "decided_at", b"decided_at", "last_committed", b"last_committed", "not_before", b"not_before"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["attempt", b"attempt", "backoff_seconds", b"backoff_seconds", "budget", b"budget", "changes", b"changes", "decided_at", b"decided_at", "ledger", b"ledger", "move", b"move", "not_before", b"not_before", "reason", b"reason", "spent", b"spent", "why", b"why"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_last_committed", b"_last_committed", "attempt", b"attempt", "backoff_seconds", b"backoff_seconds", "budget", b"budget", "changes", b"changes", "decided_at", b"decided_at", "last_committed", b"last_committed", "ledger", b"ledger", "move", b"move", "not_before", b"not_before", "progress", b"progress", "reason", b"reason", "spent", b"spent", "why", b"why"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    def WhichOneof(self, oneof_group: _Never) -> None: ...
+    _WhichOneofReturnType__last_committed: _TypeAlias = _typing.Literal["last_committed"]  # noqa: Y015
+    _WhichOneofArgType__last_committed: _TypeAlias = _typing.Literal["_last_committed", b"_last_committed"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__last_committed) -> _WhichOneofReturnType__last_committed | None: ...
 
 Global___RetryDecided: _TypeAlias = RetryDecided  # noqa: Y015
 

@@ -335,20 +335,26 @@ class RetryOverride(_message.Message):
 
     REASON_FIELD_NUMBER: _builtins.int
     MAX_FIELD_NUMBER: _builtins.int
+    BACKOFF_SECONDS_FIELD_NUMBER: _builtins.int
     reason: _vocabulary_pb2.TerminationReason.ValueType
     max: _builtins.int
-    """Attempts this reason may cost; -1 is unlimited."""
+    """Retries this reason may cost; -1 is unlimited."""
+    backoff_seconds: _builtins.float
+    """Wait before each retry; the reason's own backoff when absent."""
     def __init__(
         self,
         *,
         reason: _vocabulary_pb2.TerminationReason.ValueType = ...,
         max: _builtins.int = ...,
+        backoff_seconds: _builtins.float | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_backoff_seconds", b"_backoff_seconds", "backoff_seconds", b"backoff_seconds"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["max", b"max", "reason", b"reason"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_backoff_seconds", b"_backoff_seconds", "backoff_seconds", b"backoff_seconds", "max", b"max", "reason", b"reason"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    def WhichOneof(self, oneof_group: _Never) -> None: ...
+    _WhichOneofReturnType__backoff_seconds: _TypeAlias = _typing.Literal["backoff_seconds"]  # noqa: Y015
+    _WhichOneofArgType__backoff_seconds: _TypeAlias = _typing.Literal["_backoff_seconds", b"_backoff_seconds"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__backoff_seconds) -> _WhichOneofReturnType__backoff_seconds | None: ...
 
 Global___RetryOverride: _TypeAlias = RetryOverride  # noqa: Y015
 
@@ -405,6 +411,7 @@ class RunSpec(_message.Message):
     TUNABLE_FIELD_NUMBER: _builtins.int
     SPEC_DIGEST_FIELD_NUMBER: _builtins.int
     EVALUATION_MODEL_FIELD_NUMBER: _builtins.int
+    RETRY_CEILING_FIELD_NUMBER: _builtins.int
     project: _builtins.str
     model_family: _builtins.str
     owner: _builtins.str
@@ -425,6 +432,8 @@ class RunSpec(_message.Message):
     """Digest of the spec's canonical JSON as submitted, overrides applied; a blob holds it."""
     evaluation_model: _builtins.str
     """`module:function` of the code archive that builds the model for evaluation from the hyperparameters."""
+    retry_ceiling: _builtins.int
+    """Retries in a row, for any reason, without a newly committed checkpoint."""
     @_builtins.property
     def labels(self) -> _containers.RepeatedCompositeFieldContainer[_vocabulary_pb2.Label]: ...
     @_builtins.property
@@ -475,10 +484,11 @@ class RunSpec(_message.Message):
         tunable: _abc.Iterable[Global___Tunable] | None = ...,
         spec_digest: _builtins.str = ...,
         evaluation_model: _builtins.str = ...,
+        retry_ceiling: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["code", b"code", "compute", b"compute", "entrypoint", b"entrypoint", "evaluation_pack", b"evaluation_pack", "runtime", b"runtime", "topology", b"topology", "trigger", b"trigger"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["code", b"code", "compute", b"compute", "config_digest", b"config_digest", "criticality", b"criticality", "datasets", b"datasets", "deterministic", b"deterministic", "entrypoint", b"entrypoint", "evaluation_model", b"evaluation_model", "evaluation_pack", b"evaluation_pack", "experiment", b"experiment", "hyperparameters_json", b"hyperparameters_json", "hypothesis", b"hypothesis", "labels", b"labels", "max_attempts", b"max_attempts", "model_family", b"model_family", "owner", b"owner", "project", b"project", "retry", b"retry", "runtime", b"runtime", "seed", b"seed", "seed_drawn", b"seed_drawn", "spec_digest", b"spec_digest", "topology", b"topology", "trigger", b"trigger", "tunable", b"tunable"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["code", b"code", "compute", b"compute", "config_digest", b"config_digest", "criticality", b"criticality", "datasets", b"datasets", "deterministic", b"deterministic", "entrypoint", b"entrypoint", "evaluation_model", b"evaluation_model", "evaluation_pack", b"evaluation_pack", "experiment", b"experiment", "hyperparameters_json", b"hyperparameters_json", "hypothesis", b"hypothesis", "labels", b"labels", "max_attempts", b"max_attempts", "model_family", b"model_family", "owner", b"owner", "project", b"project", "retry", b"retry", "retry_ceiling", b"retry_ceiling", "runtime", b"runtime", "seed", b"seed", "seed_drawn", b"seed_drawn", "spec_digest", b"spec_digest", "topology", b"topology", "trigger", b"trigger", "tunable", b"tunable"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

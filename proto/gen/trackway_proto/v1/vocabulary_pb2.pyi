@@ -201,6 +201,24 @@ NEXT_MOVE_HOLD: NextMove.ValueType  # 3
 NEXT_MOVE_EVALUATE: NextMove.ValueType  # 4
 Global___NextMove: _TypeAlias = NextMove  # noqa: Y015
 
+class _Progress:
+    ValueType = _typing.NewType("ValueType", _builtins.int)
+    V: _TypeAlias = ValueType  # noqa: Y015
+
+class _ProgressEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Progress.ValueType], _builtins.type):
+    DESCRIPTOR: _descriptor.EnumDescriptor
+    PROGRESS_UNSPECIFIED: _Progress.ValueType  # 0
+    PROGRESS_ADVANCED: _Progress.ValueType  # 1
+    PROGRESS_NONE: _Progress.ValueType  # 2
+
+class Progress(_Progress, metaclass=_ProgressEnumTypeWrapper):
+    """Whether a checkpoint was newly committed since the attempt before."""
+
+PROGRESS_UNSPECIFIED: Progress.ValueType  # 0
+PROGRESS_ADVANCED: Progress.ValueType  # 1
+PROGRESS_NONE: Progress.ValueType  # 2
+Global___Progress: _TypeAlias = Progress  # noqa: Y015
+
 class _RunPhase:
     ValueType = _typing.NewType("ValueType", _builtins.int)
     V: _TypeAlias = ValueType  # noqa: Y015
