@@ -98,6 +98,14 @@ class NextMove(StrEnum):
     EVALUATE = "EVALUATE"
 
 
+class Progress(StrEnum):
+    """Whether a checkpoint was newly committed since the attempt before."""
+
+    UNSPECIFIED = "UNSPECIFIED"
+    ADVANCED = "ADVANCED"
+    NONE = "NONE"
+
+
 class RunPhase(StrEnum):
     UNSPECIFIED = "UNSPECIFIED"
     SUBMITTED = "SUBMITTED"
@@ -292,7 +300,9 @@ class Trigger:
 class RetryOverride:
     reason: TerminationReason = TerminationReason.UNSPECIFIED
     max: int = 0
-    """Attempts this reason may cost; -1 is unlimited."""
+    """Retries this reason may cost; -1 is unlimited."""
+    backoff_seconds: float | None = None
+    """Wait before each retry; the reason's own backoff when absent."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -336,6 +346,8 @@ class RunSpec:
     """Digest of the spec's canonical JSON as submitted, overrides applied; a blob holds it."""
     evaluation_model: str = ""
     """`module:function` of the code archive that builds the model for evaluation from the hyperparameters."""
+    retry_ceiling: int = 0
+    """Retries in a row, for any reason, without a newly committed checkpoint."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -442,6 +454,9 @@ class RetryDecided:
     """One sentence for people: why this move."""
     changes: tuple[Change, ...] = ()
     decided_at: datetime
+    last_committed: CheckpointRef | None = None
+    """Newest commit when this was decided: what the budgets' progress is measured by."""
+    progress: Progress = Progress.UNSPECIFIED
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
