@@ -21,7 +21,7 @@ FACTS = typing.get_args(events.Fact)
 
 def strategy(hint):
     if hint is datetime:
-        return st.datetimes(NOW.replace(year=1971, tzinfo=None), NOW.replace(year=2200, tzinfo=None), timezones=st.just(UTC))
+        return st.datetimes(datetime(1970, 1, 1), datetime(2200, 1, 1), timezones=st.just(UTC))
     if typing.get_origin(hint) is tuple:
         return st.lists(strategy(typing.get_args(hint)[0]), max_size=2).map(tuple)
     if typing.get_origin(hint) is types.UnionType:
