@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator
 
 from trackway_common.errors import FieldViolation
-from trackway_common.evaluation_pack.fields import nearest
 from trackway_common.evaluation_pack.model import METRICS_OF, Adapter, EvaluationPack, Gate, TaskKind, TaskSpec
+from trackway_common.fields import nearest
 
 
 def check_against(

@@ -6,7 +6,6 @@ import re
 
 from trackway_common.errors import CommandRejected, FieldViolation
 from trackway_common.evaluation_pack.checks import check_whole
-from trackway_common.evaluation_pack.fields import Fields
 from trackway_common.evaluation_pack.model import (
     METRICS_OF,
     Adapter,
@@ -20,6 +19,7 @@ from trackway_common.evaluation_pack.model import (
     TaskKind,
     TaskSpec,
 )
+from trackway_common.fields import Fields
 from trackway_common.yaml_core import load_yaml
 
 API_VERSION = "trackway/v1"

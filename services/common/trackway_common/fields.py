@@ -26,19 +26,25 @@ class Fields:
     A getter returns its default where the field is absent or wrong, so that reading goes on.
     """
 
-    def __init__(self, value: Json, path: str, violations: list[FieldViolation], known: Sequence[str]) -> None:
+    def __init__(
+        self, value: Json, path: str, violations: list[FieldViolation], known: Sequence[str] | None = None
+    ) -> None:
         self.path = path
         self._violations = violations
         self._values: Mapping[str, Json] = value if isinstance(value, Mapping) else {}
         if not isinstance(value, Mapping):
-            self._note(path, f"must be a mapping, not {_kind(value)}")
+            self._note(path or "config", f"must be a mapping, not {_kind(value)}")
         for key in self._values:
-            if key not in known:
+            if known is not None and key not in known:
                 self.violation(key, f"is not a field here{nearest(key, known) or _listing(known)}")
 
     def violation(self, key: str, description: str) -> None:
         """Note what is wrong with one field of this mapping."""
-        self._note(f"{self.path}.{key}", description)
+        self._note(self._at(key), description)
+
+    def keys(self) -> tuple[str, ...]:
+        """What was written, in its order."""
+        return tuple(self._values)
 
     def has(self, key: str) -> bool:
         """Whether the field was written at all."""
@@ -66,14 +72,15 @@ class Fields:
                 self.violation(key, f"{word!r} is not known{nearest(word, words)}{_listing(words)}")
             return default
 
-    def whole(self, key: str, default: int, *, at_least: int) -> int:
+    def whole(self, key: str, default: int, *, at_least: int, at_most: int = MAX_SAFE_INTEGER) -> int:
         """A whole number within what JSON keeps exact."""
         value = self._values.get(key, default)
         if isinstance(value, bool) or not isinstance(value, int):
             self.violation(key, f"must be a whole number, not {_kind(value)}")
             return default
-        if not at_least <= value <= MAX_SAFE_INTEGER:
-            self.violation(key, f"must be at least {at_least} and below 2^53")
+        if not at_least <= value <= at_most:
+            above = "below 2^53" if at_most == MAX_SAFE_INTEGER else f"at most {at_most}"
+            self.violation(key, f"is {value}; must be at least {at_least} and {above}")
             return default
         return value
 
@@ -108,14 +115,22 @@ class Fields:
                 self.violation(f"{key}[{i}]", f"must be text, not {_kind(item)}")
         return tuple(item for item in items if isinstance(item, str) and item)
 
-    def section(self, key: str, known: Sequence[str]) -> Fields:
-        """A mapping inside this one; absent is empty."""
-        return Fields(self._values.get(key, {}), f"{self.path}.{key}", self._violations, known)
+    def mapping(self, key: str) -> Mapping[str, Json]:
+        """A mapping of anything, as it was written; absent is empty."""
+        value = self._values.get(key, {})
+        if isinstance(value, Mapping):
+            return value
+        self.violation(key, f"must be a mapping, not {_kind(value)}")
+        return {}
+
+    def section(self, key: str, known: Sequence[str] | None = None) -> Fields:
+        """A mapping inside this one, with any keys when none are named; absent is empty."""
+        return Fields(self._values.get(key, {}), self._at(key), self._violations, known)
 
     def sections(self, key: str, known: Sequence[str]) -> list[Fields]:
         """A list of mappings; absent is empty."""
         items = self._list(key)
-        return [Fields(item, f"{self.path}.{key}[{i}]", self._violations, known) for i, item in enumerate(items)]
+        return [Fields(item, f"{self._at(key)}[{i}]", self._violations, known) for i, item in enumerate(items)]
 
     def _list(self, key: str) -> Sequence[Json]:
         value = self._values.get(key, [])
@@ -123,6 +138,9 @@ class Fields:
             return value
         self.violation(key, f"must be a list, not {_kind(value)}")
         return []
+
+    def _at(self, key: str) -> str:
+        return f"{self.path}.{key}" if self.path else key
 
     def _absent(self, key: str, default: Default | None, otherwise: Default) -> Default:
         if default is not None:
