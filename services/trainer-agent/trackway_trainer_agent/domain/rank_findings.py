@@ -1,0 +1,205 @@
+"""What the end of one rank's program says: error file, host, exit status and printed lines, in that order."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from trackway_common.events import Authority, CausalRole
+from trackway_common.events import TerminationReason as Reason
+
+from trackway_trainer_agent.domain.exit_status import describe, reason_of, signal_of
+from trackway_trainer_agent.domain.findings import Finding, error_fingerprint, fingerprint, user_frames
+from trackway_trainer_agent.domain.observations import ErrorSeen, ErrorSource, RankExit
+from trackway_trainer_agent.domain.signatures import Part, Signature, of_error, of_line
+
+_EXPLAIN_THEMSELVES = frozenset({"SIGKILL", "SIGTERM", "SIGSEGV", "SIGILL"})
+"""Signals that no broken connection and no printed line brings about; an abort may follow from either."""
+
+
+def rank_findings(seen: RankExit) -> tuple[Finding, ...]:
+    """Everything that this end says, the weightiest first; at most one finding is a candidate for the root."""
+    findings = [*_error(seen), *_host(seen), *_lines(seen), *_status(seen)]
+    return tuple(_parts(seen, sorted(findings, key=lambda finding: _weight(seen, finding))))
+
+
+def _weight(seen: RankExit, finding: Finding) -> int:
+    """Order of evidence; what is vague yields to what is specific, one step below it."""
+    match finding.authority:
+        case Authority.EXIT_STATUS if signal_of(seen.exit_code, seen.signal) in _EXPLAIN_THEMSELVES:
+            return 50
+        case Authority.LOG_SIGNATURE if finding.reason is not Reason.USER_CODE_ERROR:
+            return 60
+        case Authority.EXIT_STATUS if finding.reason is Reason.PROCESS_CRASH:
+            return 65
+        case Authority.LOG_SIGNATURE:
+            return 70
+        case Authority.EXIT_STATUS:
+            return 75
+        case Authority.ERROR_FILE:
+            return 30
+        case _:
+            return 40
+
+
+def _parts(seen: RankExit, findings: list[Finding]) -> Iterator[Finding]:
+    """Give each finding its part: one candidate a rank; what we stopped ourselves is none."""
+    stopped = seen.stop_sent_at_ms is not None and not _failed_before_stop(seen)
+    consequence = any(finding.role is CausalRole.CASCADE for finding in findings)
+    claimed = False
+    for finding in findings:
+        if finding.reason is None:
+            yield finding
+        elif stopped:
+            yield replace(finding, role=CausalRole.TEARDOWN)
+        elif finding.role is CausalRole.CASCADE:
+            yield finding
+        elif consequence and not _explains_itself(seen, finding):
+            yield replace(finding, role=CausalRole.CASCADE, reason=None)
+        elif claimed:
+            yield replace(finding, role=CausalRole.UNKNOWN, reason=None)
+        else:
+            claimed = True
+            yield finding
+
+
+def _explains_itself(seen: RankExit, finding: Finding) -> bool:
+    by_signal = signal_of(seen.exit_code, seen.signal) in _EXPLAIN_THEMSELVES
+    return finding.authority is Authority.HOST or (finding.authority is Authority.EXIT_STATUS and by_signal)
+
+
+def _failed_before_stop(seen: RankExit) -> bool:
+    return seen.error is not None and seen.stop_sent_at_ms is not None and seen.error.at_ms < seen.stop_sent_at_ms
+
+
+def _error(seen: RankExit) -> Iterator[Finding]:
+    error = seen.error
+    if error is None:
+        return
+    printed = error.source is ErrorSource.PRINTED
+    said = f"{error.exception_type}: {error.message}"
+    reason, role, confidence = _judge(error, of_error(said))
+    yield Finding(
+        role=role,
+        authority=Authority.LOG_SIGNATURE if printed else Authority.ERROR_FILE,
+        source=f"rank {seen.rank} {'last printed traceback' if printed else 'error file'}",
+        excerpt=_excerpt(error, said),
+        at_ms=error.at_ms,
+        reason=reason,
+        confidence=min(confidence, 0.8) if printed else confidence,
+        cause=f"Rank {seen.rank} raised {_one_line(said)}{_where(error)}.",
+        fingerprint=error_fingerprint(error),
+        rank=seen.rank,
+        node=seen.node,
+        monotonic_ns=error.monotonic_ns or seen.monotonic_ns,
+    )
+
+
+def _judge(error: ErrorSeen, signature: Signature | None) -> tuple[Reason, CausalRole, float]:
+    if error.trackway_reason is not None and error.trackway_reason in Reason.__members__:
+        return Reason[error.trackway_reason], CausalRole.INITIATING, 0.99
+    if signature is None:
+        return Reason.USER_CODE_ERROR, CausalRole.INITIATING, 0.9
+    if signature.part is Part.CONSEQUENCE:
+        return signature.reason, CausalRole.CASCADE, 0.4
+    return signature.reason, CausalRole.INITIATING, 0.95
+
+
+def _host(seen: RankExit) -> Iterator[Finding]:
+    if seen.oom_kills is None or not _abnormal(seen):
+        return
+    confirmed = seen.oom_kills > 0
+    reason = Reason.HOST_OOM if confirmed and _killed(seen) else None
+    yield Finding(
+        role=CausalRole.INITIATING if reason else CausalRole.UNKNOWN,
+        authority=Authority.HOST,
+        source=f"rank {seen.rank} memory cgroup",
+        excerpt=f"oom_kill counted {seen.oom_kills} while it ran; peak {seen.peak_memory_bytes >> 20} MiB"
+        + ("" if confirmed else "; speaks against HOST_OOM"),
+        at_ms=seen.ended_at_ms,
+        reason=reason,
+        confidence=0.95,
+        cause=f"The kernel killed rank {seen.rank} on {seen.node} because its memory cgroup was full"
+        f" (peak {seen.peak_memory_bytes >> 20} MiB).",
+        fingerprint=fingerprint("HOST_OOM", "cgroup"),
+        rank=seen.rank,
+        node=seen.node,
+        monotonic_ns=seen.monotonic_ns,
+    )
+
+
+def _lines(seen: RankExit) -> Iterator[Finding]:
+    """The last printed line that is known; an error record says the same better."""
+    if seen.error is not None or not _abnormal(seen):
+        return
+    for line in reversed(seen.stderr_tail):
+        signature = of_line(line)
+        if signature is not None:
+            yield _line_finding(seen, line, signature)
+            return
+
+
+def _line_finding(seen: RankExit, line: str, signature: Signature) -> Finding:
+    consequence = signature.part is Part.CONSEQUENCE
+    return Finding(
+        role=CausalRole.CASCADE if consequence else CausalRole.INITIATING,
+        authority=Authority.LOG_SIGNATURE,
+        source=f"rank {seen.rank} stderr",
+        excerpt=line,
+        at_ms=seen.ended_at_ms,
+        reason=signature.reason,
+        confidence=0.4 if consequence else 0.7,
+        cause=f"Rank {seen.rank} printed: {_one_line(line)}.",
+        fingerprint=fingerprint(signature.reason.value, line),
+        rank=seen.rank,
+        node=seen.node,
+        monotonic_ns=seen.monotonic_ns,
+    )
+
+
+def _status(seen: RankExit) -> Iterator[Finding]:
+    said = describe(seen.exit_code, seen.signal)
+    reason, confidence = reason_of(seen.exit_code, seen.signal)
+    yield Finding(
+        role=CausalRole.INITIATING if reason else CausalRole.UNKNOWN,
+        authority=Authority.EXIT_STATUS,
+        source=f"rank {seen.rank} exit status",
+        excerpt=said,
+        at_ms=seen.ended_at_ms,
+        reason=reason,
+        confidence=confidence,
+        cause=f"Rank {seen.rank} on {seen.node} {said} after step {seen.last_step}.",
+        fingerprint=fingerprint(seen.signal or f"exit-{seen.exit_code}", *seen.stderr_tail[-1:]),
+        rank=seen.rank,
+        node=seen.node,
+        monotonic_ns=seen.monotonic_ns,
+    )
+
+
+def _abnormal(seen: RankExit) -> bool:
+    return seen.exit_code != 0 or seen.signal is not None
+
+
+def _killed(seen: RankExit) -> bool:
+    """A kernel kill hits the program or a child; a child's death shows as the loader's error."""
+    status_says = signal_of(seen.exit_code, seen.signal) == "SIGKILL"
+    return status_says or (seen.error is not None and "killed by signal" in seen.error.message.lower())
+
+
+def _excerpt(error: ErrorSeen, said: str) -> str:
+    frames = [f"  {frame.file}:{frame.line} in {frame.function}" for frame in error.frames[-5:]]
+    causes = [f"  caused by {cause}" for cause in error.chain[:3]]
+    return "\n".join([said, *causes, *frames])
+
+
+def _where(error: ErrorSeen) -> str:
+    step = "" if error.step is None else f" at step {error.step}"
+    frames = user_frames(error)
+    if not frames:
+        return step
+    return f"{step} ({frames[-1].file.rpartition('/')[2]}:{frames[-1].line} in {frames[-1].function})"
+
+
+def _one_line(text: str) -> str:
+    first = text.strip().partition("\n")[0]
+    return first if len(first) <= 200 else first[:199] + "…"

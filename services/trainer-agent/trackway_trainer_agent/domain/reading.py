@@ -1,0 +1,139 @@
+"""From any observation to findings."""
+
+from __future__ import annotations
+
+from typing import assert_never
+
+from trackway_common.events import Authority, CausalRole
+from trackway_common.events import TerminationReason as Reason
+
+from trackway_trainer_agent.domain.findings import Finding, fingerprint
+from trackway_trainer_agent.domain.observations import (
+    ClusterLost,
+    LaunchProblem,
+    LaunchStage,
+    Observation,
+    RankExit,
+    RankLost,
+    RankSilent,
+    StopOrdered,
+    SubstrateCause,
+)
+from trackway_trainer_agent.domain.rank_findings import rank_findings
+
+_OF_STAGE = {
+    LaunchStage.PLACE: Reason.LAUNCH_FAILED,
+    LaunchStage.PLAN: Reason.LAUNCH_FAILED,
+    LaunchStage.CODE: Reason.LAUNCH_FAILED,
+    LaunchStage.INPUTS: Reason.DATA_CORRUPT,
+    LaunchStage.RESUME: Reason.CHECKPOINT_CORRUPT,
+    LaunchStage.EXECUTE: Reason.CONFIG_INVALID,
+}
+_OF_SUBSTRATE = {
+    SubstrateCause.NODE_DIED: Reason.NODE_LOST,
+    SubstrateCause.PREEMPTED: Reason.PREEMPTED_SPOT,
+    SubstrateCause.DRAINED: Reason.NODE_DRAIN,
+    SubstrateCause.OUT_OF_MEMORY: Reason.HOST_OOM,
+    SubstrateCause.KILLED_BY_US: Reason.UNKNOWN_KILL,
+    SubstrateCause.UNEXPLAINED: Reason.UNKNOWN_KILL,
+}
+
+
+def findings_of(seen: Observation) -> tuple[Finding, ...]:
+    """What one observation says, in all its parts."""
+    match seen:
+        case RankExit():
+            return rank_findings(seen)
+        case RankLost():
+            return (_lost(seen),)
+        case ClusterLost():
+            return (_cluster(seen),)
+        case LaunchProblem():
+            return (_launch(seen),)
+        case StopOrdered():
+            return (_stop(seen),)
+        case RankSilent():
+            return (_silent(seen),)
+        case _ as never:
+            assert_never(never)
+
+
+def _stop(seen: StopOrdered) -> Finding:
+    return Finding(
+        role=CausalRole.INITIATING,
+        authority=Authority.OWN_INTENT,
+        source="order to stop",
+        excerpt=seen.why,
+        at_ms=seen.at_ms,
+        reason=seen.reason,
+        confidence=1.0,
+        cause=f"The ranks were stopped on purpose: {seen.why}.",
+        fingerprint=fingerprint(seen.reason.value),
+        decisive=True,
+    )
+
+
+def _lost(seen: RankLost) -> Finding:
+    ours = seen.cause is SubstrateCause.KILLED_BY_US
+    unexplained = seen.cause is SubstrateCause.UNEXPLAINED
+    return Finding(
+        role=CausalRole.TEARDOWN if ours else CausalRole.INITIATING,
+        # Of an unexplained death Ray knows no more than that the process is gone.
+        authority=Authority.EXIT_STATUS if unexplained else Authority.SUBSTRATE,
+        source=f"rank {seen.rank} actor, as Ray recorded it",
+        excerpt=seen.text,
+        at_ms=seen.at_ms,
+        reason=_OF_SUBSTRATE[seen.cause],
+        confidence=0.4 if unexplained else 0.95,
+        cause=f"The actor of rank {seen.rank} on {seen.node} died"
+        + (" and Ray does not say why." if unexplained else f" ({seen.cause.value.replace('_', ' ')})."),
+        fingerprint=fingerprint(_OF_SUBSTRATE[seen.cause].value, seen.cause.value),
+        rank=seen.rank,
+        node=seen.node,
+        decisive=not ours and not unexplained,
+    )
+
+
+def _cluster(seen: ClusterLost) -> Finding:
+    found = f"cluster {seen.found_id} answers instead" if seen.found_id else f"no head for {seen.silent_s:.0f} s"
+    return Finding(
+        role=CausalRole.INITIATING,
+        authority=Authority.SUBSTRATE,
+        source="Ray cluster",
+        excerpt=f"expected cluster {seen.expected_id}: {found}",
+        at_ms=seen.at_ms,
+        reason=Reason.NODE_LOST,
+        confidence=0.95,
+        cause=f"The Ray cluster that held the placement is gone: {found}.",
+        fingerprint=fingerprint("NODE_LOST", "cluster"),
+        decisive=True,
+    )
+
+
+def _launch(seen: LaunchProblem) -> Finding:
+    who = "The ranks" if seen.rank is None else f"Rank {seen.rank}"
+    return Finding(
+        role=CausalRole.INITIATING,
+        authority=Authority.SUBSTRATE,
+        source=f"launch, stage {seen.stage.value}",
+        excerpt=seen.message,
+        at_ms=seen.at_ms,
+        reason=seen.reason or _OF_STAGE[seen.stage],
+        confidence=0.9,
+        cause=f"{who} could not be started (stage {seen.stage.value}): {seen.message.partition(chr(10))[0]}",
+        fingerprint=fingerprint("launch", seen.stage.value, seen.message.partition("\n")[0]),
+        rank=seen.rank,
+        node=seen.node,
+        decisive=True,
+    )
+
+
+def _silent(seen: RankSilent) -> Finding:
+    return Finding(
+        role=CausalRole.UNKNOWN,
+        authority=Authority.NONE,
+        source=f"rank {seen.rank}",
+        excerpt="no terminal record before the settle window closed",
+        at_ms=seen.at_ms,
+        rank=seen.rank,
+    )
