@@ -68,8 +68,8 @@ class RankSpec:
     datasets: tuple[DatasetInput, ...] = ()
     resume: ResumeTarget | None = None
     in_flight: InFlightPolicy = InFlightPolicy.WAIT
-    """What ``checkpoint()`` does while an earlier save is not yet on disk. ``WAIT`` (also for ``UNSPECIFIED``): what was
-    asked for is saved. ``SKIP``: left out on every rank, counted in the metric ``trackway/checkpoints_skipped``."""
+    """What ``checkpoint()`` does while an earlier save is not yet on disk. ``WAIT``: what was asked for is saved.
+    ``SKIP``: left out on every rank, counted in the metric ``trackway/checkpoints_skipped``."""
     visible_devices: tuple[str, ...] = ()
     """Devices of all ranks on this node in the order of their local ranks (torchrun's convention); empty: CPU."""
     python: str | None = None

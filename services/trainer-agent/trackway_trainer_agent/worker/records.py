@@ -229,8 +229,9 @@ class DrainBatch:
     phase: RankPhase
     last_step: int
     dropped_metrics: int
+    """Step metrics and resource samples thinned since the start."""
     dropped_logs: int
-    """Lines and resource samples that were dropped, since the start; never facts."""
+    """Lines dropped since the start."""
     at_ms: int
 
 
@@ -251,6 +252,16 @@ class RankDescription:
     devices: tuple[str, ...]
     """Devices granted to this actor, as CUDA_VISIBLE_DEVICES names them."""
     cpus: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StackDump:
+    """Answer to ``stacks()``."""
+
+    source: Literal["faulthandler", "kernel", "none"]
+    """``faulthandler``: Python frames of every thread, from a process that uses the SDK. ``kernel``: where each thread
+    of another program waits. ``none``: nothing runs."""
+    text: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,0 +1,104 @@
+"""What happened to a rank, as it is recorded: the one place where its records are made and its step is known."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import deque
+from collections.abc import Mapping
+from typing import Literal
+
+from trackway_trainer_agent.worker.record_buffer import RecordBuffer
+from trackway_trainer_agent.worker.records import (
+    DrainBatch,
+    Fact,
+    FirstStepReported,
+    LogLine,
+    RankPhase,
+    ResourceSample,
+    StepMetrics,
+)
+
+STDERR_KEPT = 400
+"""Lines: a traceback through a deep stack of frameworks is found whole."""
+MAX_BATCH = 10_000
+
+
+class Journal:
+    """A rank's history. Safe from several threads."""
+
+    def __init__(self, buffer: RecordBuffer) -> None:
+        self._buffer = buffer
+        self._lock = threading.Lock()
+        self._stderr: deque[str] = deque(maxlen=STDERR_KEPT)
+        self._stepped = False
+        self.phase = RankPhase.IDLE
+        self.last_step = 0
+
+    @property
+    def newest_record(self) -> int:
+        """Number of the last record."""
+        return self._buffer.newest
+
+    @property
+    def stderr(self) -> tuple[str, ...]:
+        """The last lines of standard error."""
+        return tuple(self._stderr)
+
+    def fact(self, fact: Fact) -> None:
+        """Record something that must not be lost."""
+        self._buffer.append(fact)
+
+    def end(self, fact: Fact | None = None) -> None:
+        """Record the last fact, so that who sees the phase has the fact in the same batch."""
+        with self._lock:
+            if fact is not None:
+                self._buffer.append(fact)
+            self.phase = RankPhase.ENDED
+
+    def step(self, step: int, values: Mapping[str, float], at_ms: int) -> None:
+        """Record the values of a finished step."""
+        with self._lock:
+            if not self._stepped:
+                self._buffer.append(FirstStepReported(step=step, at_ms=at_ms))
+            self._stepped = True
+            self.last_step = max(self.last_step, step)
+        numbers = tuple((name, float(value)) for name, value in values.items())
+        self._buffer.append(StepMetrics(step=step, values=numbers, at_ms=at_ms))
+
+    def line(self, stream: Literal["stdout", "stderr"], text: str) -> None:
+        """Record a line of output."""
+        if stream == "stderr":
+            self._stderr.append(text)
+        self._buffer.append(LogLine(stream=stream, text=text, step=self.last_step, at_ms=now_ms()))
+
+    def sample(self, sample: ResourceSample) -> None:
+        """Record a measurement."""
+        self._buffer.append(sample)
+
+    def drain(self, after: int, limit: int) -> DrainBatch:
+        """Records behind the cursor; what it passed is read, so telemetry up to there is forgotten."""
+        with self._lock:
+            phase = self.phase
+            records = self._buffer.read(after, min(limit, MAX_BATCH))
+        cursor = records[-1].number if records else after
+        dropped = self._buffer.dropped
+        return DrainBatch(
+            records=records,
+            cursor=cursor,
+            more=cursor < self._buffer.newest,
+            phase=phase,
+            last_step=self.last_step,
+            dropped_metrics=dropped.metrics,
+            dropped_logs=dropped.logs,
+            at_ms=now_ms(),
+        )
+
+    def close(self) -> None:
+        """Close the buffer; nothing can be read any more."""
+        self._buffer.close()
+
+
+def now_ms() -> int:
+    """The node's wall clock."""
+    return time.time_ns() // 1_000_000

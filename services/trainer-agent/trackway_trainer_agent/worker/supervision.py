@@ -1,0 +1,155 @@
+"""One trainer from start to end: prepares it, runs it, listens to it, and says how it ended."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+from trackway_common.errors import TrackwayError
+from trackway_common.object_store import ObjectStore, open_store
+
+from trackway_trainer_agent.worker.directory_watch import DirectoryWatch, folder_save
+from trackway_trainer_agent.worker.journal import Journal, now_ms
+from trackway_trainer_agent.worker.preparation import PreparationFailed, Prepared, prepare
+from trackway_trainer_agent.worker.rank_spec import RankSpec
+from trackway_trainer_agent.worker.records import LaunchFailed, RankPhase
+from trackway_trainer_agent.worker.saver import Saver
+from trackway_trainer_agent.worker.sdk_desk import SdkDesk
+from trackway_trainer_agent.worker.sdk_server import SdkServer
+from trackway_trainer_agent.worker.trainer_process import ExecutionFailed, ProcessEnd, TrainerProcess
+from trackway_trainer_agent.worker.trainer_run import TrainerRun
+from trackway_trainer_agent.worker.workplace import Workplace
+
+logger = logging.getLogger(__name__)
+LAST_MESSAGES_S = 5.0
+"""For reading what a dead trainer left in its socket."""
+
+
+class Supervision:
+    """Supervises in a thread of its own; the methods return at once."""
+
+    def __init__(self, spec: RankSpec, *, place: Workplace, journal: Journal, release_port: Callable[[], None]) -> None:
+        self._spec = spec
+        self._place = place
+        self._journal = journal
+        self._release_port = release_port
+        self._lock = threading.Lock()
+        self._process: TrainerProcess | None = None
+        self._desk: SdkDesk | None = None
+        self._stop_requested = False
+        journal.phase = RankPhase.PREPARING
+        self._thread = threading.Thread(target=self._run, name="supervision", daemon=True)
+        self._thread.start()
+
+    @property
+    def trainer_pid(self) -> int | None:
+        """Process id while the trainer runs."""
+        process = self._process
+        return process.pid if process is not None and self._journal.phase is RankPhase.RUNNING else None
+
+    @property
+    def dumps_stacks(self) -> bool:
+        """The trainer said that it answers ``dump_stacks``."""
+        return self._desk is not None and self._desk.dumps_stacks
+
+    def stop(self, grace_s: float) -> None:
+        """Ask the trainer to end; kill it and its descendants when the grace is over."""
+        process = self._process_to_stop()
+        if process is not None:
+            process.terminate()
+            killer = threading.Timer(grace_s, process.kill)
+            killer.daemon = True
+            killer.start()
+
+    def kill(self) -> None:
+        """Kill the trainer and its descendants."""
+        process = self._process_to_stop()
+        if process is not None:
+            process.kill()
+
+    def dump_stacks(self) -> None:
+        """Have the trainer write its stacks; deadly to one that did not say that it can."""
+        if self._process is not None and self.dumps_stacks:
+            self._process.dump_stacks()
+
+    def join(self) -> None:
+        """Wait until nothing more will happen."""
+        self._thread.join()
+
+    def _process_to_stop(self) -> TrainerProcess | None:
+        with self._lock:
+            self._stop_requested = True
+            return self._process
+
+    def _run(self) -> None:
+        try:
+            self._supervise()
+        except PreparationFailed as error:
+            self._journal.end(LaunchFailed(stage=error.stage, message=error.message, at_ms=now_ms()))
+        except Exception as error:
+            # Top of this thread's task: the agent must hear of an end, whatever it was.
+            logger.exception("supervision failed")
+            why = f"supervision failed: {type(error).__name__}: {error}"
+            self._journal.end(LaunchFailed(stage="execute", message=why, at_ms=now_ms()))
+
+    def _supervise(self) -> None:
+        store = self._open_store()
+        prepared = prepare(self._spec, place=self._place, store=store)
+        saver = Saver(self._journal)
+        self._desk = SdkDesk(self._spec, journal=self._journal, saver=saver, store=store)
+        try:
+            server = SdkServer(self._place.socket, self._desk.handle)
+            watch = DirectoryWatch(self._place.checkpoints, partial(self._save_folder, store, saver))
+            run, end = self._run_to_end(prepared, server, watch)
+            captures = saver.in_flight
+            self._journal.fact(run.evidence(end, stop_requested=self._stop_requested, captures_in_flight=captures))
+            self._journal.phase = RankPhase.SAVING
+        finally:
+            saver.close()
+            self._desk.close()
+        self._journal.end()
+
+    def _open_store(self) -> ObjectStore:
+        try:
+            return open_store(self._spec.store_url)
+        except (TrackwayError, OSError) as error:
+            raise PreparationFailed("inputs", f"{type(error).__name__}: {error}") from error
+
+    def _save_folder(self, store: ObjectStore, saver: Saver, step: int, folder: Path) -> None:
+        # The program's one checkpoint: every rank may write one, rank 0's counts.
+        if self._spec.rank == 0:
+            saver.submit(folder_save(store, self._spec, step, folder))
+
+    def _run_to_end(
+        self, prepared: Prepared, server: SdkServer, watch: DirectoryWatch
+    ) -> tuple[TrainerRun, ProcessEnd]:
+        """Run the trainer, then take its last words: what it sent and wrote before it died counts."""
+        try:
+            run = self._start(prepared)
+            try:
+                end = run.wait()
+            finally:
+                # Whatever happened here, no trainer outlives its supervision.
+                run.process.close()
+        finally:
+            server.close(LAST_MESSAGES_S)
+            watch.finish()
+        return run, end
+
+    def _start(self, prepared: Prepared) -> TrainerRun:
+        self._release_port()
+        device = ",".join(self._spec.visible_devices) or "cpu"
+        try:
+            run = TrainerRun(prepared, device=device, place=self._place, journal=self._journal)
+        except ExecutionFailed as error:
+            raise PreparationFailed("execute", str(error)) from error
+        with self._lock:
+            self._process = run.process
+            stopped_meanwhile = self._stop_requested
+        self._journal.phase = RankPhase.RUNNING
+        if stopped_meanwhile:
+            run.process.kill()
+        return run

@@ -1,0 +1,97 @@
+"""A trainer that runs, with everything that watches it, until what is known of its end is gathered."""
+
+from __future__ import annotations
+
+import logging
+import os
+import threading
+import time
+from functools import partial
+
+from trackway_common.errors import Unavailable
+
+from trackway_trainer_agent.worker.environment_report import observe_environment
+from trackway_trainer_agent.worker.error_files import read_error
+from trackway_trainer_agent.worker.journal import Journal, now_ms
+from trackway_trainer_agent.worker.oom_counter import oom_kills
+from trackway_trainer_agent.worker.output_lines import read_lines
+from trackway_trainer_agent.worker.preparation import Prepared
+from trackway_trainer_agent.worker.records import EnvironmentReported, TrainerExited, TrainerStarted
+from trackway_trainer_agent.worker.resource_sampler import ResourceSampler
+from trackway_trainer_agent.worker.trainer_process import ProcessEnd, TrainerProcess
+from trackway_trainer_agent.worker.workplace import Workplace
+
+logger = logging.getLogger(__name__)
+STDERR_TAIL = 50
+LAST_WORDS_S = 5.0
+"""For reading what a dead trainer left in its pipes."""
+
+
+class TrainerRun:
+    """Begins with the process; ``wait`` belongs to one thread."""
+
+    def __init__(self, prepared: Prepared, *, device: str, place: Workplace, journal: Journal) -> None:
+        """Start the trainer; raises ``ExecutionFailed``."""
+        self._place = place
+        self._journal = journal
+        self._device = device
+        self._ooms_before = oom_kills(os.getpid())
+        self._started_at_ms = now_ms()
+        self.process = TrainerProcess(prepared.argv, folder=prepared.folder, environment=prepared.environment)
+        journal.fact(TrainerStarted(pid=self.process.pid, argv=prepared.argv, device=device, at_ms=now_ms()))
+        stdout, stderr = self.process.take_output()
+        self._watchers = (
+            read_lines(stdout, partial(journal.line, "stdout")),
+            read_lines(stderr, partial(journal.line, "stderr")),
+            self._report_environment(prepared),
+        )
+        self._sampler = ResourceSampler(self.process.pid, journal.sample)
+
+    def wait(self) -> ProcessEnd:
+        """Wait until the trainer and all that it started are gone and their output was read."""
+        end = self.process.wait()
+        self._sampler.stop()
+        for watcher in self._watchers:
+            watcher.join(LAST_WORDS_S)
+        return end
+
+    def evidence(self, end: ProcessEnd, *, stop_requested: bool, captures_in_flight: tuple[str, ...]) -> TrainerExited:
+        """All that this node knows about the end; call it after ``wait`` and after the SDK's last words."""
+        ooms_after = oom_kills(os.getpid())
+        known = self._ooms_before is not None and ooms_after is not None
+        return TrainerExited(
+            exit_code=end.exit_code,
+            signal=end.signal,
+            error=read_error(self._place.error_file, self._place.torchelastic_error_file, self._journal.stderr),
+            stderr_tail=self._journal.stderr[-STDERR_TAIL:],
+            last_step=self._journal.last_step,
+            peak_memory_bytes=max(end.peak_memory_bytes, self._sampler.peak_memory_bytes),
+            oom_kills=(ooms_after or 0) - (self._ooms_before or 0) if known else None,
+            stop_requested=stop_requested,
+            captures_in_flight=captures_in_flight,
+            started_at_ms=self._started_at_ms,
+            ended_at_ms=now_ms(),
+            monotonic_ns=time.monotonic_ns(),
+        )
+
+    def _report_environment(self, prepared: Prepared) -> threading.Thread:
+        def report() -> None:
+            try:
+                seen = observe_environment(prepared.python, prepared.environment)
+            except Unavailable as error:
+                logger.warning("environment not observed", extra={"why": str(error)})
+                return
+            self._journal.fact(
+                EnvironmentReported(
+                    python_version=seen.python_version,
+                    torch_version=seen.torch_version,
+                    device=self._device,
+                    host=seen.host,
+                    environment_digest=seen.digest,
+                    report_json=seen.report_json,
+                )
+            )
+
+        reporter = threading.Thread(target=report, name="environment", daemon=True)
+        reporter.start()
+        return reporter
