@@ -123,6 +123,14 @@ class Fields:
         self.violation(key, f"must be a mapping, not {_kind(value)}")
         return {}
 
+    def wholes(self, key: str) -> tuple[int, ...]:
+        """A list of whole numbers from 0; absent is empty."""
+        items = self._list(key)
+        for i, item in enumerate(items):
+            if not _is_whole(item):
+                self.violation(f"{key}[{i}]", f"must be a whole number from 0, not {_kind(item)}")
+        return tuple(item for item in items if isinstance(item, int) and _is_whole(item))
+
     def section(self, key: str, known: Sequence[str] | None = None) -> Fields:
         """A mapping inside this one, with any keys when none are named; absent is empty."""
         return Fields(self._values.get(key, {}), self._at(key), self._violations, known)
@@ -153,6 +161,10 @@ class Fields:
 
 
 Default = TypeVar("Default", str, float)
+
+
+def _is_whole(value: Json) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= MAX_SAFE_INTEGER
 
 
 def _listing(words: Iterable[str]) -> str:

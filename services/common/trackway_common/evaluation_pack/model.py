@@ -51,7 +51,7 @@ class EvaluatorSpec:
     command: tuple[str, ...] = ()
     """Argv of a COMMAND adapter; the request's path is appended."""
     batch_size: int = 32
-    """Samples at once; halved after an out-of-memory kill. Never changes a score."""
+    """Samples at once; halved after an out-of-memory failure. A score does not depend on it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,6 +94,8 @@ class Decoding:
     """0 is greedy."""
     top_p: float = 1.0
     max_tokens: int = 32
+    stop_tokens: tuple[int, ...] = ()
+    """Token ids that end a completion and are no part of it."""
     seed: int = 0
 
 

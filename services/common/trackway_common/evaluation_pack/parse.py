@@ -32,7 +32,7 @@ _PACK = ("apiVersion", "kind", "name", "evaluator", "tasks", "decoding", "gates"
 _EVALUATOR = ("adapter", "command", "batch_size")
 _TASK = ("id", "version", "kind", "dataset", "split", "limit", "data", "decode", "context", "metrics", "slices")
 _METRIC = ("name", "higher_is_better", "primary")
-_DECODING = ("temperature", "top_p", "max_tokens", "seed")
+_DECODING = ("temperature", "top_p", "max_tokens", "stop_tokens", "seed")
 _GATE = ("task", "metric", "op", "threshold", "blocking")
 _CAPTURE = ("raw_outputs", "failures")
 
@@ -125,6 +125,7 @@ def _decoding(fields: Fields) -> Decoding:
         temperature=fields.number("temperature", 0.0, low=0.0, high=100.0),
         top_p=fields.number("top_p", 1.0, low=0.0, high=1.0),
         max_tokens=fields.whole("max_tokens", 32, at_least=1),
+        stop_tokens=fields.wholes("stop_tokens"),
         seed=fields.whole("seed", 0, at_least=0),
     )
 
