@@ -1,0 +1,1 @@
+"""What the evaluator decides: pure, from facts to facts."""
