@@ -13,7 +13,7 @@ from collections.abc import Hashable, Mapping
 from functools import cache
 from typing import Any, TypeVar, cast
 
-from trackway_common.canonical import Json, canonical_json
+from trackway_common.canonical import MAX_SAFE_INTEGER, Json, canonical_json
 
 T = TypeVar("T")
 
@@ -34,7 +34,7 @@ def parse_canonical(data: bytes) -> dict[str, Json]:
         Malformed: no JSON, no object, or bytes that canonical JSON would not have.
     """
     try:
-        value = json.loads(data)
+        value = json.loads(data, parse_int=_number)
         if isinstance(value, dict) and canonical_json(value) == data:
             return value
     except (ValueError, RecursionError) as error:
@@ -59,13 +59,19 @@ def from_json(kind: type[T], value: object, where: str) -> T:
         raise Malformed(f"{where}: an object is needed, not {_shown(value)}")
     members = {
         name: _decoded(hint, value[name], f"{where}.{name}")
-        for name, hint in _hints(cast("type[Any]", kind)).items()
+        for name, hint in _hints(cast("Hashable", kind)).items()
         if name in value
     }
     try:
         return kind(**members)
     except (TypeError, ValueError) as error:
         raise Malformed(f"{where}: {error}") from error
+
+
+def _number(text: str) -> int | float:
+    """A float such as 1e17 is written with all its digits and looks like an integer that no reader could hold."""
+    value = int(text)
+    return value if abs(value) <= MAX_SAFE_INTEGER else float(value)
 
 
 @cache

@@ -1,0 +1,1 @@
+"""What tests of several services share. Never imported by a service."""
