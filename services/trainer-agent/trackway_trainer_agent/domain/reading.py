@@ -20,6 +20,7 @@ from trackway_trainer_agent.domain.observations import (
     SubstrateCause,
 )
 from trackway_trainer_agent.domain.rank_findings import rank_findings
+from trackway_trainer_agent.domain.signatures import of_error
 
 _OF_STAGE = {
     LaunchStage.PLACE: Reason.LAUNCH_FAILED,
@@ -118,7 +119,7 @@ def _launch(seen: LaunchProblem) -> Finding:
         source=f"launch, stage {seen.stage.value}",
         excerpt=seen.message,
         at_ms=seen.at_ms,
-        reason=seen.reason or _OF_STAGE[seen.stage],
+        reason=_launch_reason(seen),
         confidence=0.9,
         cause=f"{who} could not be started (stage {seen.stage.value}): {seen.message.partition(chr(10))[0]}",
         fingerprint=fingerprint("launch", seen.stage.value, seen.message.partition("\n")[0]),
@@ -126,6 +127,14 @@ def _launch(seen: LaunchProblem) -> Finding:
         node=seen.node,
         decisive=True,
     )
+
+
+def _launch_reason(seen: LaunchProblem) -> Reason:
+    """A store that is away or full says so, at whatever stage it was asked."""
+    if seen.reason is not None:
+        return seen.reason
+    signature = of_error(seen.message)
+    return signature.reason if signature is not None else _OF_STAGE[seen.stage]
 
 
 def _silent(seen: RankSilent) -> Finding:

@@ -69,6 +69,7 @@ _SHARED = (
 )
 _ERRORS = (
     *_SHARED,
+    _cause(r"^Unavailable: ", Reason.STORAGE_TRANSIENT),
     _cause(r"^torch(\.cuda)?\.OutOfMemoryError\b", Reason.DEVICE_OOM),
     _cause(r"^(builtins\.)?MemoryError\b", Reason.HOST_OOM),
     _cause(r"\bRendezvous(Timeout|Connection|Closed|State)Error\b", Reason.RENDEZVOUS_FAILED),
@@ -81,6 +82,10 @@ _ERRORS = (
 )
 _LINES = (
     *_SHARED,
+    _cause(r"can't open file '.*': \[Errno 2\]", Reason.CONFIG_INVALID),
+    _cause(
+        r"error: (unrecognized arguments|the following arguments are required|argument \S+: )", Reason.CONFIG_INVALID
+    ),
     _consequence(_TRANSPORT + ".*" + _PEER_GONE, Reason.NETWORK_FABRIC),
     _consequence(_PEER_GONE + ".*" + _TRANSPORT, Reason.NETWORK_FABRIC),
 )

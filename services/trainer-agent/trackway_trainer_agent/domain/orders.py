@@ -1,0 +1,71 @@
+"""What the scheduler wants of this agent: a fold of the run facts that concern it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
+
+from trackway_common.events import (
+    AttemptPlaced,
+    AttemptWrittenOff,
+    CancelRequested,
+    Fact,
+    RunCancelled,
+    RunSpec,
+    RunSubmitted,
+    TerminationReason,
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StopOrder:
+    """The attempt is to end."""
+
+    reason: TerminationReason
+    why: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunOrders:
+    """What one run asks of agents."""
+
+    run_id: str
+    spec: RunSpec | None = None
+    placed: Mapping[int, AttemptPlaced] = field(default_factory=lambda: MappingProxyType({}))
+    """By attempt."""
+    cancelled: StopOrder | None = None
+    """Holds for every attempt of the run."""
+    written_off: Mapping[int, StopOrder] = field(default_factory=lambda: MappingProxyType({}))
+    """By attempt."""
+
+    def stop_order(self, attempt: int) -> StopOrder | None:
+        """Why the attempt is to end, if it is."""
+        return self.written_off.get(attempt) or self.cancelled
+
+
+def initial(run_id: str) -> RunOrders:
+    """A run of which nothing is known."""
+    return RunOrders(run_id=run_id)
+
+
+def evolve(orders: RunOrders, fact: Fact) -> RunOrders:
+    """Orders after a fact; facts that are none of an agent's business change nothing."""
+    match fact:
+        case RunSubmitted():
+            return replace(orders, spec=fact.spec)
+        case AttemptPlaced():
+            return replace(orders, placed=MappingProxyType({**orders.placed, fact.attempt: fact}))
+        case CancelRequested():
+            who = f" by {fact.actor}" if fact.actor else ""
+            why = f"the run was cancelled{who}" + (f": {fact.reason}" if fact.reason else "")
+            return replace(orders, cancelled=StopOrder(reason=TerminationReason.CANCELLED_BY_USER, why=why))
+        case RunCancelled():
+            why = f"the run was cancelled: {fact.reason}" if fact.reason else "the run was cancelled"
+            order = orders.cancelled or StopOrder(reason=TerminationReason.CANCELLED_BY_USER, why=why)
+            return replace(orders, cancelled=order)
+        case AttemptWrittenOff():
+            order = StopOrder(reason=fact.reason, why="the scheduler wrote this attempt off")
+            return replace(orders, written_off=MappingProxyType({**orders.written_off, fact.attempt: order}))
+        case _:
+            return orders
