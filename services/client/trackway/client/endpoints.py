@@ -1,0 +1,37 @@
+"""Where a client begins: the scheduler's host:port."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from trackway_common.errors import CommandRejected, FieldViolation
+
+_ENDPOINT = re.compile(r"[^\s:/]+:\d{1,5}|\[[0-9A-Fa-f:.]+\]:\d{1,5}")
+
+
+def scheduler_endpoint(endpoint: str, state: Path | None) -> str:
+    """Return the endpoint as given, else that of the local stack in the state folder.
+
+    Raises:
+        CommandRejected: it is no host:port, or no stack runs there.
+    """
+    if endpoint:
+        return _checked(endpoint)
+    from trackway.local.state import read_endpoints
+
+    found = read_endpoints(state).get("scheduler", "")
+    if not found:
+        raise CommandRejected(
+            "no scheduler is known: start a local stack with `trackway up`, "
+            "or name one with --endpoint host:port or TRACKWAY_ENDPOINT",
+            reason="NO_ENDPOINT",
+        )
+    return found
+
+
+def _checked(endpoint: str) -> str:
+    if _ENDPOINT.fullmatch(endpoint):
+        return endpoint
+    description = f"{endpoint!r} is no address; write host:port, such as 127.0.0.1:7420"
+    raise CommandRejected(description, violations=(FieldViolation(field="endpoint", description=description),))
