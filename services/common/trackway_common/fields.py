@@ -42,7 +42,7 @@ class Fields:
         """Note what is wrong with one field of this mapping."""
         self._note(self._at(key), description)
 
-    def keys(self) -> tuple[str, ...]:
+    def names(self) -> tuple[str, ...]:
         """What was written, in its order."""
         return tuple(self._values)
 

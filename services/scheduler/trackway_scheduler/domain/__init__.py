@@ -1,0 +1,1 @@
+"""What the scheduler decides, without clock, id, randomness or I/O."""

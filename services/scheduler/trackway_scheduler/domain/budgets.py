@@ -1,0 +1,139 @@
+"""What a run may still spend after an attempt's end: the reason table applied to the run's own ledger.
+
+A budget counts retries granted. Those that count without progress begin again once a checkpoint of a higher
+step was committed; another reason in between does not reset them, so a run can't live on by alternating.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from trackway_common.events import CheckpointRef, NextMove, Progress, RetryOverride, RunSpec, TerminationReason
+from trackway_common.reasons import GENERAL_CEILING, MAX_ATTEMPTS, UNLIMITED, Backoff, Counting, ReasonPolicy, policy_of
+
+from trackway_scheduler.domain.state import Ledger
+
+CEILING = "ceiling"
+LIFE = "max_attempts"
+_SECOND_WAIT_S = 15.0
+"""Where the first retry waits nothing."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ruling:
+    """What follows an end, and which budget said so."""
+
+    move: NextMove
+    ledger: str
+    spent: int
+    budget: int
+    backoff_s: float
+    why: str
+
+
+def progress_of(ledger: Ledger, last_committed: CheckpointRef | None) -> Progress:
+    """Tell whether a checkpoint of a higher step was committed than any that was seen before."""
+    if last_committed is None:
+        return Progress.NONE
+    known = ledger.progress_step
+    return Progress.ADVANCED if known is None or last_committed.step > known else Progress.NONE
+
+
+def measured(ledger: Ledger, last_committed: CheckpointRef | None) -> Ledger:
+    """Return the ledger after what was committed is taken into account."""
+    if last_committed is None or progress_of(ledger, last_committed) is not Progress.ADVANCED:
+        return ledger
+    return replace(ledger, since_progress=(), progress_step=last_committed.step)
+
+
+def granted(ledger: Ledger, reason: TerminationReason) -> Ledger:
+    """Return the ledger after one more retry."""
+    return replace(ledger, since_progress=(*ledger.since_progress, reason), lifetime=(*ledger.lifetime, reason))
+
+
+def rule(ledger: Ledger, spec: RunSpec, attempt: int, reason: TerminationReason, jitter: float) -> Ruling:
+    """Rule on the next move; ``ledger`` is already measured."""
+    policy = policy_of(reason)
+    override = _override(spec, reason)
+    budget = policy.budget if override is None else override.max
+    spent = _spent(ledger, policy)
+    if budget != UNLIMITED and spent >= budget:
+        return _end(policy.exhausted, reason.value, spent, budget, _spent_out(policy, spent, budget))
+    if policy.under_ceiling and (total := _under_ceiling(ledger)) >= _ceiling(spec):
+        why = f"{total} retries in a row brought no newly committed checkpoint, which is the general ceiling."
+        return _end(NextMove.STOP, CEILING, total, _ceiling(spec), why)
+    if attempt >= _max_attempts(spec):
+        why = f"The run has had all of its {_max_attempts(spec)} attempts."
+        return _end(NextMove.STOP, LIFE, attempt, _max_attempts(spec), why)
+    return Ruling(
+        move=NextMove.RETRY,
+        ledger=reason.value,
+        spent=spent + 1,
+        budget=budget,
+        backoff_s=_wait(policy, override, spent, jitter),
+        why=_retry_sentence(policy, spent + 1, budget),
+    )
+
+
+def backoff_seconds(backoff: Backoff, retry: int, jitter: float) -> float:
+    """Wait before the n-th retry, n ≥ 1: doubling between the bounds, ± 20 % by ``jitter`` in 0..1."""
+    doubled = max(backoff.first_s, _SECOND_WAIT_S) * 2.0 ** min(retry - 1, 32)
+    plain = backoff.first_s if retry == 1 else min(backoff.last_s, doubled)
+    return plain * (0.8 + 0.4 * jitter)
+
+
+def _wait(policy: ReasonPolicy, override: RetryOverride | None, spent: int, jitter: float) -> float:
+    if override is not None and override.backoff_seconds is not None:
+        return override.backoff_seconds
+    return backoff_seconds(policy.backoff, spent + 1, jitter)
+
+
+def _spent(ledger: Ledger, policy: ReasonPolicy) -> int:
+    counted = ledger.lifetime if policy.counting is Counting.LIFETIME else ledger.since_progress
+    return counted.count(policy.reason)
+
+
+def _under_ceiling(ledger: Ledger) -> int:
+    return sum(policy_of(reason).under_ceiling for reason in ledger.since_progress)
+
+
+def _override(spec: RunSpec, reason: TerminationReason) -> RetryOverride | None:
+    return next((override for override in spec.retry if override.reason is reason), None)
+
+
+def _ceiling(spec: RunSpec) -> int:
+    return spec.retry_ceiling or GENERAL_CEILING
+
+
+def _max_attempts(spec: RunSpec) -> int:
+    return spec.max_attempts or MAX_ATTEMPTS
+
+
+def _end(move: NextMove, ledger: str, spent: int, budget: int, why: str) -> Ruling:
+    return Ruling(move=move, ledger=ledger, spent=spent, budget=budget, backoff_s=0.0, why=why)
+
+
+def _spent_out(policy: ReasonPolicy, spent: int, budget: int) -> str:
+    if policy.exhausted is NextMove.EVALUATE:
+        return "Training ended by itself; what it committed last decides."
+    if budget > 0:
+        return f"{policy.reason} has used its budget: {spent} of {budget} retries {_span(policy)}."
+    if policy.budget_with_change > 0:
+        return f"{policy.reason} is not retried in the same shape; a retry would need {policy.must_change}."
+    return f"{policy.reason} is not retried."
+
+
+def _retry_sentence(policy: ReasonPolicy, retry: int, budget: int) -> str:
+    if budget == UNLIMITED:
+        return f"{policy.reason} is retried without limit; this is retry {retry}."
+    return f"{policy.reason} may be retried {_times(budget)} {_span(policy)}; this is retry {retry}."
+
+
+def _span(policy: ReasonPolicy) -> str:
+    if policy.counting is Counting.LIFETIME:
+        return "over the run's life"
+    return "without a newly committed checkpoint"
+
+
+def _times(count: int) -> str:
+    return "once" if count == 1 else f"{count} times"

@@ -1,0 +1,140 @@
+"""Which queued runs start now: first come, first served, all ranks at once or none.
+
+Strict order within a pool: a run that waits for capacity keeps later ones waiting, so that a large gang can't
+starve. Runs in backoff, and gangs larger than the whole pool is at the moment, let others pass.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+
+from trackway_common.events import RankPlacement
+
+from trackway_scheduler.domain.catalogue import NOTHING, Capacity
+
+
+class WaitToken(StrEnum):
+    """Why a queued run waits. Kueue's words where it has one."""
+
+    BACKOFF = "WaitingForBackoff"
+    AGENT = "WaitingForAgent"
+    NO_MATCHING_FLAVOR = "NoMatchingFlavor"
+    CAPACITY = "WaitingForQuota"
+    TURN = "WaitingForTurn"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Waiting:
+    """A queued run and what its gang needs."""
+
+    run_id: str
+    attempt: int
+    pool: str
+    ranks: int
+    per_rank: Capacity
+    submitted_at: datetime
+    """Its age: a retry keeps its place."""
+    not_before: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cluster:
+    """A pool's agent that is heard from, and what it has in all."""
+
+    pool: str
+    agent_id: str
+    total: Capacity
+    used: Capacity = NOTHING
+    """By live attempts."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Grant:
+    """A whole gang's placement."""
+
+    run_id: str
+    attempt: int
+    pool: str
+    agent_id: str
+    ranks: tuple[RankPlacement, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wait:
+    """Why a run is not placed yet."""
+
+    run_id: str
+    token: WaitToken
+    message: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """What the queue looks like after one pass."""
+
+    grants: tuple[Grant, ...]
+    waits: tuple[Wait, ...]
+
+
+def plan(waiting: Iterable[Waiting], clusters: Sequence[Cluster], now: datetime) -> Plan:
+    """Place every gang whose turn it is and that fits as a whole."""
+    free = {cluster.pool: _Free(cluster) for cluster in clusters}
+    grants: list[Grant] = []
+    waits: list[Wait] = []
+    for run in sorted(waiting, key=lambda run: (run.submitted_at, run.run_id)):
+        outcome = _try(run, free.get(run.pool), now)
+        if isinstance(outcome, Grant):
+            grants.append(outcome)
+        else:
+            waits.append(outcome)
+    return Plan(grants=tuple(grants), waits=tuple(waits))
+
+
+class _Free:
+    """What one pass has left of a pool."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self.cluster = cluster
+        self.left = cluster.total.minus(cluster.used)
+        self.head: str | None = None
+        """The run that everyone behind it waits for."""
+
+
+def _try(run: Waiting, free: _Free | None, now: datetime) -> Grant | Wait:
+    if now < run.not_before:
+        return _wait(run, WaitToken.BACKOFF, f"starts again not before {run.not_before:%H:%M:%S} UTC")
+    if free is None:
+        return _wait(run, WaitToken.AGENT, f"no agent of pool {run.pool} is heard from")
+    need = run.per_rank.times(run.ranks)
+    if not free.cluster.total.holds(need):
+        message = f"pool {run.pool} holds {free.cluster.total.fits(run.per_rank)} such ranks now; it needs {run.ranks}"
+        return _wait(run, WaitToken.NO_MATCHING_FLAVOR, message)
+    if free.head is not None:
+        return _wait(run, WaitToken.TURN, f"behind run {free.head} on pool {run.pool}")
+    if not free.left.holds(need):
+        free.head = run.run_id
+        message = f"needs {run.ranks} ranks on pool {run.pool}; room for {free.left.fits(run.per_rank)} now"
+        return _wait(run, WaitToken.CAPACITY, message)
+    free.left = free.left.minus(need)
+    return _grant(run, free.cluster)
+
+
+def _grant(run: Waiting, cluster: Cluster) -> Grant:
+    ranks = tuple(
+        RankPlacement(
+            rank=rank,
+            bundle=rank,
+            cpus=run.per_rank.cpus,
+            accelerators=run.per_rank.accelerators,
+            memory_bytes=run.per_rank.memory_bytes,
+        )
+        for rank in range(run.ranks)
+    )
+    return Grant(run_id=run.run_id, attempt=run.attempt, pool=run.pool, agent_id=cluster.agent_id, ranks=ranks)
+
+
+def _wait(run: Waiting, token: WaitToken, message: str) -> Wait:
+    return Wait(run_id=run.run_id, token=token, message=message)
