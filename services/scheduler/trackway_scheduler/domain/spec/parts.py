@@ -22,6 +22,7 @@ MAX_RANKS = 65_536
 RUNTIMES_TO_COME = ("lock", "image")
 _FUNCTION = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*:[A-Za-z_]\w*", re.ASCII)
 _NAME = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?", re.ASCII)
+_NAME_LETTERS = "letters, digits, '.', '_' and '-'"
 _TUNABLE_ROLES = ("micro_batch", "accumulation", "activation_checkpointing", "loader_workers")
 _ENTRYPOINTS = ("function", "script", "command")
 
@@ -30,10 +31,7 @@ def name(fields: Fields, key: str) -> str:
     """A word that can stand in a resource name."""
     written = fields.text(key)
     if written and not _NAME.fullmatch(written):
-        fields.violation(
-            key,
-            f"{written!r} must be 1 to 63 of letters, digits, '.', '_' and '-', with a letter or digit at both ends",
-        )
+        fields.violation(key, f"{written!r} must be 1 to 63 of {_NAME_LETTERS}, with a letter or digit at both ends")
     return written
 
 
@@ -59,14 +57,8 @@ def entrypoint(fields: Fields) -> Entrypoint:
     section = fields.section("entrypoint", (*_ENTRYPOINTS, "args"))
     written = [key for key in _ENTRYPOINTS if section.has(key)]
     if len(written) != 1:
-        what = (
-            "is required"
-            if not fields.has("entrypoint")
-            else "has none"
-            if not written
-            else "has " + " and ".join(written)
-        )
-        fields.violation("entrypoint", f"{what}; write exactly one of {', '.join(_ENTRYPOINTS)}")
+        has = f"has {' and '.join(written) or 'none'}" if fields.has("entrypoint") else "is required"
+        fields.violation("entrypoint", f"{has}; write exactly one of {', '.join(_ENTRYPOINTS)}")
         return Entrypoint()
     kind = written[0]
     arguments = section.texts("args")
@@ -116,7 +108,7 @@ def tunable(fields: Fields, hyperparameters: Mapping[str, object]) -> tuple[Tuna
     """Which hyperparameters have a role that the platform knows."""
     section = fields.section("tunable", _TUNABLE_ROLES)
     found = []
-    for role in section.keys():
+    for role in section.names():
         key = section.text(role)
         if key and key not in hyperparameters:
             section.violation(role, f"{key!r} is not a key of hyperparameters{nearest(key, hyperparameters)}")
@@ -127,15 +119,14 @@ def tunable(fields: Fields, hyperparameters: Mapping[str, object]) -> tuple[Tuna
 def labels(fields: Fields) -> tuple[Label, ...]:
     """Free words for later readers, in order of their keys."""
     section = fields.section("labels")
-    return tuple(Label(key=key, value=section.text(key, "")) for key in sorted(section.keys()))
+    return tuple(Label(key=key, value=section.text(key, "")) for key in sorted(section.names()))
 
 
 def trigger(fields: Fields) -> Trigger:
     """What made somebody start the run."""
     section = fields.section("trigger", ("kind", "ref"))
-    return Trigger(
-        kind=word(section, "kind", ("person", "schedule", "code", "data"), "person"), ref=section.text("ref", "")
-    )
+    kind = word(section, "kind", ("person", "schedule", "code", "data"), "person")
+    return Trigger(kind=kind, ref=section.text("ref", ""))
 
 
 def seed(fields: Fields) -> int | None:

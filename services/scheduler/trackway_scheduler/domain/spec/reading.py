@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from trackway_common.canonical import Json, canonical_json, digest, digest_bytes
-from trackway_common.errors import FieldViolation
+from trackway_common.errors import CommandRejected, FieldViolation
 from trackway_common.events import CodeRef, ComputeRef, EvaluationPackRef, Price, RunSpec, RuntimeRef
 from trackway_common.fields import Fields
 from trackway_common.reasons import MAX_ATTEMPTS
@@ -34,7 +34,7 @@ class Submission:
     datasets: tuple[str, ...] = ()
     compute: str = ""
     evaluation_pack: str = ""
-    code: CodeRef = CodeRef()
+    code: CodeRef = field(default_factory=CodeRef)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,13 +48,17 @@ class Draft:
 
 
 def read_spec(written: Json, submission: Submission) -> Draft:
-    """Read every field and note every violation."""
+    """Read every field and note every violation.
+
+    Raises:
+        CommandRejected: it holds text that has no UTF-8 form.
+    """
     found: list[FieldViolation] = []
     overridden = _overridden(written, submission)
-    fields = Fields(overridden, "", found, _KNOWN)
     canonical = _canonical(overridden, "", found)
+    fields = Fields(overridden, "", found, _KNOWN)
     spec = _spec(fields, submission, found, digest_bytes(canonical))
-    return Draft(spec=spec, canonical=canonical, violations=tuple(found))
+    return Draft(spec=spec, canonical=canonical, violations=tuple(dict.fromkeys(found)))
 
 
 def _overridden(written: Json, submission: Submission) -> Json:
@@ -125,12 +129,15 @@ def _pack(requested: str) -> EvaluationPackRef:
     return EvaluationPackRef(name=requested, requested=requested)
 
 
-def _canonical(value: Json, field: str, found: list[FieldViolation]) -> bytes:
+def _canonical(value: Json, within: str, found: list[FieldViolation]) -> bytes:
     try:
         return canonical_json(value)
+    except UnicodeEncodeError as error:
+        violation = FieldViolation(field="config", description="has an escape that is half a character; write it whole")
+        raise CommandRejected(f"config {violation.description}", violations=(violation,)) from error
     except ValueError as error:
         path, _, description = str(error).partition(": ")
-        found.append(FieldViolation(field=f"{field}{path.removeprefix('$')}".lstrip("."), description=description))
+        found.append(FieldViolation(field=f"{within}{path.removeprefix('$')}".lstrip("."), description=description))
         return canonical_json({})
 
 

@@ -16,7 +16,7 @@ _DATASET = re.compile(
 
 def datasets(fields: Fields) -> tuple[DatasetRef, ...]:
     """Read `datasets`; digests are as written, whole or not, until they are resolved."""
-    found = []
+    found: list[DatasetRef] = []
     for i, written in enumerate(fields.texts("datasets")):
         place = f"datasets[{i}]"
         ref = _dataset(fields, place, written)

@@ -57,9 +57,8 @@ def refusal(violations: list[FieldViolation]) -> CommandRejected:
     """The error that lists everything that is wrong with a submission."""
     shown = "; ".join(f"{one.field} {one.description}" for one in violations[:3])
     more = f" (and {len(violations) - 3} more)" if len(violations) > 3 else ""
-    return CommandRejected(
-        f"the run can't be accepted: {shown}{more}", reason=SPEC_INVALID, violations=tuple(violations)
-    )
+    message = f"the run can't be accepted: {shown}{more}"
+    return CommandRejected(message, reason=SPEC_INVALID, violations=tuple(violations))
 
 
 def _violations(

@@ -36,13 +36,10 @@ class Retries:
 def retries(fields: Fields) -> Retries:
     """Read `retry`."""
     section = fields.section("retry")
-    found = []
-    for key in section.keys():
-        if key != _ALL and (override := _override(section, key)) is not None:
-            found.append(override)
+    found = [_override(section, key) for key in section.names() if key != _ALL]
     every = section.section(_ALL, ("ceiling",))
     ceiling = every.whole("ceiling", GENERAL_CEILING, at_least=1, at_most=_MAX_CEILING)
-    return Retries(overrides=tuple(found), ceiling=ceiling)
+    return Retries(overrides=tuple(one for one in found if one is not None), ceiling=ceiling)
 
 
 def _override(section: Fields, key: str) -> RetryOverride | None:
