@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from trackway_common.errors import CommandRejected, FieldViolation
+from trackway_common.errors import CommandRejected, FieldViolation, Unavailable
+
+from trackway.local.state import read_endpoints, state_folder
 
 _ENDPOINT = re.compile(r"[^\s:/]+:\d{1,5}|\[[0-9A-Fa-f:.]+\]:\d{1,5}")
 
@@ -14,18 +16,16 @@ def scheduler_endpoint(endpoint: str, state: Path | None) -> str:
     """Return the endpoint as given, else that of the local stack in the state folder.
 
     Raises:
-        CommandRejected: it is no host:port, or no stack runs there.
+        CommandRejected: it is no host:port.
+        Unavailable: no stack runs there.
     """
     if endpoint:
         return _checked(endpoint)
-    from trackway.local.state import read_endpoints
-
     found = read_endpoints(state).get("scheduler", "")
     if not found:
-        raise CommandRejected(
-            "no scheduler is known: start a local stack with `trackway up`, "
-            "or name one with --endpoint host:port or TRACKWAY_ENDPOINT",
-            reason="NO_ENDPOINT",
+        raise Unavailable(
+            f"no local stack runs in {state_folder(state).root}; start one with `trackway up`, "
+            "or name a scheduler with --endpoint host:port or TRACKWAY_ENDPOINT"
         )
     return found
 
