@@ -19,7 +19,7 @@ setup: $(READY) ## Install everything below .venv and .build
 	@$(BIN)/python -m trackway.local.kafka_jars
 
 demo: setup ## Run the chain on this machine: kill a worker, resume, evaluate, explain
-	@$(BIN)/python -m tests.demo.demo
+	@$(BIN)/python examples/demo/demo.py
 
 test: setup ## Run every test on real parts
 	$(BIN)/python -m pytest $(ARGS)

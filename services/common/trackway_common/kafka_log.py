@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
+from aiokafka.admin import AIOKafkaAdminClient
 from aiokafka.errors import (
     KafkaError,
     MessageSizeTooLargeError,
@@ -47,6 +48,7 @@ class KafkaEventLog:
         self._connection = connection_arguments(settings)
         self._producer: AIOKafkaProducer | None = None
         self._metadata: AIOKafkaConsumer | None = None
+        self._counts: dict[str, int] = {}
         self._producer_lock = asyncio.Lock()
         self._metadata_lock = asyncio.Lock()
         self._retiring: set[asyncio.Task[None]] = set()
@@ -137,22 +139,23 @@ class KafkaEventLog:
                 return consumer
 
     async def _partitions(self, topic: str) -> list[TopicPartition]:
-        async with self._metadata_lock:
-            consumer = await self._metadata_consumer()
-            found = consumer.partitions_for_topic(topic) or set()
-            if not found:
-                await self._refresh(consumer)
-                found = consumer.partitions_for_topic(topic) or set()
-        if not found:
-            raise Unavailable(f"topic {topic} does not exist; create the topics first (`trackway up` does)")
-        return [TopicPartition(topic, p) for p in sorted(found)]
+        if topic not in self._counts:
+            self._counts[topic] = await self._describe(topic)
+        return [TopicPartition(topic, p) for p in range(self._counts[topic])]
 
-    async def _refresh(self, consumer: AIOKafkaConsumer) -> None:
+    async def _describe(self, topic: str) -> int:
+        admin = AIOKafkaAdminClient(**self._connection)
         try:
             async with asyncio.timeout(METADATA_TIMEOUT_S):
-                await consumer.topics()
-        except (KafkaError, TimeoutError) as error:
+                await admin.start()
+                [found] = await admin.describe_topics([topic])
+        except (KafkaError, TimeoutError, OSError) as error:
             raise Unavailable(f"the log at {self._settings.bootstrap} does not answer ({error!r})") from error
+        finally:
+            await admin.close()
+        if not found["partitions"]:
+            raise Unavailable(f"topic {topic} does not exist; create the topics first (`trackway up` does)")
+        return len(found["partitions"])
 
     async def _offsets(self, which: str, partitions: list[TopicPartition]) -> dict[int, int]:
         async with self._metadata_lock:
