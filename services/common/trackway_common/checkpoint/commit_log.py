@@ -31,6 +31,7 @@ class CommitLog:
         self._writer = writer
         self._now_ms = now_ms
         self._state = LogState()
+        self._durable_slot = 0
 
     @property
     def state(self) -> LogState:
@@ -65,17 +66,20 @@ class CommitLog:
             state = self.refresh()
             existing = admit(state, body, at_ms=self._now_ms(), epoch=epoch)
             if existing is not None:
-                # Its writer may have died before the name was durable.
-                self._make_durable()
+                self.settle()
                 return self.entry(existing)
+            # An entry of another writer that a power cut took would leave a gap below ours.
+            self.settle()
             entry = self._next_entry(state, body)
             try:
                 self.store.put_if_absent(log_key(self.run_id, entry.slot), encode_entry(entry))
             except AlreadyExists:
                 if not self._is_ours(entry):
                     continue
-                self._make_durable()
+            else:
+                self._durable_slot = entry.slot
             self._state = fold(self._state, (entry,))
+            self.settle()
             self._leave_hint(entry.slot)
             return entry
 
@@ -117,9 +121,11 @@ class CommitLog:
         return [slot for slot in map(parse_slot_file, names) if slot is not None]
 
     def settle(self) -> None:
-        """Make every entry that a reader can see durable; before telling others what the log says."""
-        if self._state.slot:
-            self._make_durable()
+        """Make every entry read so far durable, before others are told of it: its writer may have died too early."""
+        if self._durable_slot < self._state.slot:
+            self.store.settle(log_prefix(self.run_id))
+            self.store.anchor(log_prefix(self.run_id))
+            self._durable_slot = self._state.slot
 
     def _new_entries(self) -> Iterator[LogEntry]:
         return self.entries(after=self._state.slot)
@@ -138,10 +144,6 @@ class CommitLog:
     def _is_ours(self, entry: LogEntry) -> bool:
         # A store that retries by itself reports the success of its first try as a conflict.
         return self.entry(entry.slot).token == entry.token
-
-    def _make_durable(self) -> None:
-        self.store.settle(log_prefix(self.run_id))
-        self.store.anchor(log_prefix(self.run_id))
 
     def _leave_hint(self, slot: int) -> None:
         if slot % HINT_EVERY == 0:

@@ -6,11 +6,12 @@ A readable log names everything that exists: what no commit entry names does not
 from __future__ import annotations
 
 import hashlib
+import re
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from trackway_common.canonical import Json, canonical_json
-from trackway_common.checkpoint.json_codec import Malformed, from_json, parse_canonical, to_json
+from trackway_common.checkpoint.json_codec import Malformed, from_json, parse_object, to_json
 from trackway_common.errors import CommandRejected, CorruptLog
 from trackway_common.events import CheckpointRef, MetricValue
 
@@ -21,6 +22,9 @@ MAX_COMMIT_BODY_BYTES = 2300
 MAX_TEXT = 300
 """Characters of a reason; six bytes each at worst."""
 _FORMAT = "trackway.commit-log/1"
+_CHECK_DIGITS = 16
+_CHECK = re.compile(rb'"check":"([0-9a-f]{16})"')
+"""Over the bytes with these digits as zeros. Inside a text its quotes would be escaped, so it is found once."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -152,7 +156,8 @@ def encode_entry(entry: LogEntry) -> bytes:
         "body": to_json(entry.body),
         "head": to_json(entry.head),
     }
-    data = canonical_json(content | {"check": _check(content)})
+    blank = canonical_json(content | {"check": "0" * _CHECK_DIGITS})
+    data = _CHECK.sub(b'"check":"%s"' % _check(blank), blank, count=1)
     if len(data) > MAX_ENTRY_BYTES:
         raise CommandRejected(f"a log entry of {len(data)} bytes is over {MAX_ENTRY_BYTES}: shorten its texts")
     return data
@@ -161,11 +166,8 @@ def encode_entry(entry: LogEntry) -> bytes:
 def decode_entry(data: bytes, *, slot: int) -> LogEntry:
     """Read the entry of that slot; raises ``CorruptLog`` when the bytes are not what a writer wrote there."""
     try:
-        content = parse_canonical(data)
-        check = content.pop("check", None)
-        if check != _check(content):
-            raise Malformed("its check sum does not match: bytes were changed")
-        entry = _entry(content)
+        _refuse_changed(data)
+        entry = _entry(parse_object(data))
     except (Malformed, CommandRejected) as error:
         raise CorruptLog(f"commit log slot {slot}: {error}") from error
     if entry.slot != slot:
@@ -190,8 +192,15 @@ def shortened(text: str) -> str:
     return text if len(text) <= MAX_TEXT else text[: MAX_TEXT - 1] + "…"
 
 
-def _check(content: dict[str, Json]) -> str:
-    return hashlib.sha256(canonical_json(content)).hexdigest()[:16]
+def _refuse_changed(data: bytes) -> None:
+    found = _CHECK.search(data)
+    blank = _CHECK.sub(b'"check":"%s"' % (b"0" * _CHECK_DIGITS), data, count=1)
+    if found is None or found[1] != _check(blank):
+        raise Malformed("its check sum does not match: bytes were changed")
+
+
+def _check(blank: bytes) -> bytes:
+    return hashlib.sha256(blank).hexdigest()[:_CHECK_DIGITS].encode()
 
 
 def _entry(content: dict[str, Json]) -> LogEntry:

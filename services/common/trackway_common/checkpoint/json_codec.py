@@ -33,13 +33,24 @@ def parse_canonical(data: bytes) -> dict[str, Json]:
     Raises:
         Malformed: no JSON, no object, or bytes that canonical JSON would not have.
     """
+    value = parse_object(data)
     try:
-        value = json.loads(data, parse_int=_number)
-        if isinstance(value, dict) and canonical_json(value) == data:
+        if canonical_json(value) == data:
             return value
     except (ValueError, RecursionError) as error:
         raise Malformed(f"no canonical JSON: {error}") from error
-    raise Malformed("not one object in canonical JSON: somebody else wrote or changed it")
+    raise Malformed("not in canonical form: somebody else wrote or changed it")
+
+
+def parse_object(data: bytes) -> dict[str, Json]:
+    """Read an object from bytes whose integrity was checked otherwise; raises ``Malformed``."""
+    try:
+        value = json.loads(data, parse_int=_number)
+    except (ValueError, RecursionError) as error:
+        raise Malformed(f"no JSON: {error}") from error
+    if not isinstance(value, dict):
+        raise Malformed(f"an object is needed, not {_shown(value)}")
+    return value
 
 
 def to_json(record: Any) -> Json:
