@@ -2,7 +2,7 @@
 
 An evaluation has one folder, which outlives its tries::
 
-    lock                     held by the living process; free means that there is none
+    lock                     held by the living process, which can be asked for by its lock
     <attempt>/request.json   what to do
     <attempt>/process.json   who does it
     <attempt>/progress.jsonl one line per batch, for people
@@ -17,6 +17,7 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import os
+import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -149,20 +150,25 @@ def read_record(kind: type[T], path: Path) -> T | None:
 def held_lock(folder: WorkFolder) -> Iterator[None]:
     """Be the evaluation's only process; the kernel lets go when the process ends, however it ends.
 
+    A record lock: its holder can be asked for, and no child inherits it.
     Raises:
         BlockingIOError: another process holds it.
     """
     with folder.lock.open("ab") as file:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         yield
 
 
-def is_locked(folder: WorkFolder) -> bool:
-    """Whether a process of this evaluation lives."""
+def lock_holder(folder: WorkFolder) -> int | None:
+    """Process id of the evaluation's living process; None where there is none."""
     try:
-        with held_lock(folder):
-            return False
-    except BlockingIOError:
-        return True
+        with folder.lock.open("rb") as file:
+            asked = _FLOCK.pack(fcntl.F_RDLCK, os.SEEK_SET, 0, 0, 0)
+            kind, _, _, _, pid = _FLOCK.unpack(fcntl.fcntl(file, fcntl.F_GETLK, asked))
     except FileNotFoundError:
-        return False
+        return None
+    return None if kind == fcntl.F_UNLCK else int(pid)
+
+
+_FLOCK = struct.Struct("hhqqi4x")
+"""``struct flock`` of 64-bit Linux: type, whence, start, length, pid."""

@@ -45,7 +45,7 @@ class StartAttempt:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordFailure:
-    """The try ended without a result."""
+    """The try ended without a result, or could not even start."""
 
     evaluation_id: str
     attempt: int

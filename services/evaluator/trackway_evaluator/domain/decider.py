@@ -99,7 +99,9 @@ def _start(known: Evaluation, command: StartAttempt) -> tuple[Fact, ...]:
 
 
 def _fail(known: Evaluation, command: RecordFailure) -> tuple[Fact, ...]:
-    _check_open(known, command.attempt)
+    could_not_start = not known.settled and not known.attempt_open and command.attempt == known.attempt + 1
+    if not could_not_start:
+        _check_open(known, command.attempt)
     budget = RETRIES[command.failure]
     struck = known.failed_by(command.failure) + 1
     failed = EvaluationFailed(
@@ -188,7 +190,13 @@ def _changed(
                 attempt_started_at=fact.started_at,
             )
         case EvaluationFailed():
-            return replace(known, attempt_open=False, failures=(*known.failures, fact))
+            return replace(
+                known,
+                phase=EvaluationPhase.RUNNING,
+                attempt=fact.evaluation_attempt,
+                attempt_open=False,
+                failures=(*known.failures, fact),
+            )
         case EvaluationCompleted():
             return replace(known, phase=EvaluationPhase.COMPLETED, attempt_open=False, result=fact)
         case EvaluationExhausted():

@@ -1,0 +1,1 @@
+"""Processes, files and blobs behind the evaluator's decisions."""

@@ -1,0 +1,1 @@
+"""Carries orders out: folds, decides, starts processes and records how they ended."""
