@@ -1,0 +1,152 @@
+"""The whole chain with the digits example: train, commit, evaluate, project, explain, and one trace over it."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from tests.support.projection import check_views_equal_a_rebuild
+from trackway_common.events import EvaluationPhase, RunPhase, Verdict
+
+from tests.support.facts import accepted_commits, check_no_gap_no_repeat
+from tests.support.runs import ended, follow, trainer_pid
+from tests.support.stack import TRACKWAY, wait_until
+
+EXAMPLE = TRACKWAY.parents[2] / "examples/digits"
+SEED_QUERY = """
+select termination_reason, count(*) as attempts, sum(gpu_seconds) / 3600 as gpu_hours
+from training_attempts
+where model_family = 'digits' and started_at >= now() - interval '7 days'
+group by termination_reason order by gpu_hours desc;"""
+RECEIPT = (
+    "config_digest",
+    "config_json",
+    "dataset_digests",
+    "environment_digest",
+    "placement",
+    "resumed_from",
+    "last_committed",
+    "evaluator_versions",
+    "termination_reason",
+    "domain",
+    "retry_number",
+    "changes",
+    "productive_seconds",
+    "lost_seconds",
+    "queue_seconds",
+    "gpu_seconds",
+    "cost",
+)
+"""Columns without which an attempt is no receipt (architecture.md §6)."""
+KILL_STEP = 10
+
+
+@pytest.fixture(scope="module")
+def digits(stack, tmp_path_factory):
+    """The example's dataset, made and registered."""
+    import subprocess
+    import sys
+
+    folder = tmp_path_factory.mktemp("digits")
+    subprocess.run([sys.executable, str(EXAMPLE / "make_data.py"), str(folder)], check=True)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def run_id(stack, digits):
+    """A run of the example whose rank 1 was killed after its first commit."""
+    import os
+    import signal
+
+    snapshot = stack.cli("dataset", "snapshot", "digits", str(digits), "--split", "test=0.2", "--project", "examples")
+    assert snapshot.code == 0, snapshot.err
+    submitted = stack.cli("train", "submit", "--config", str(EXAMPLE / "run.yaml"), "-o", "json")
+    assert submitted.code == 0, submitted.err
+    killed: list[int] = []
+
+    def kill(followed) -> None:
+        if followed.facts[-1].fact == "CheckpointCommitted" and not killed:
+            killed.append(trainer_pid(followed, 1))
+            os.kill(killed[0], signal.SIGKILL)
+
+    with stack.client() as client:
+        made = json.loads(submitted.out)["run_id"]
+        follow(client, made, kill)
+    assert killed
+    return made
+
+
+def test_the_run_succeeds_after_a_retry(client, run_id):
+    run = ended(client, run_id)
+    assert run.phase is RunPhase.SUCCEEDED
+    assert run.attempt == 2
+
+
+def test_the_evaluation_judged_the_last_committed_weights(client, run_id):
+    [evaluation] = client.evaluations(run_id)
+    run = client.get_run(run_id)
+    assert evaluation.phase is EvaluationPhase.COMPLETED
+    result = evaluation.result
+    assert result.verdict is Verdict.PASSED
+    assert result.checkpoint == run.last_committed
+    [task] = result.tasks
+    assert task.planned == task.scored + task.errored + task.skipped
+    accuracy = next(m for m in task.metrics if m.name == "accuracy" and not m.slice)
+    assert accuracy.value > 0.8
+    assert accuracy.stderr > 0
+    assert {m.slice for m in task.metrics if m.slice} >= {f"label={digit}" for digit in range(10)}
+    assert {shard.kind for shard in result.shards} >= {"samples"}
+    assert all(
+        (
+            result.environment_digest,
+            result.pack_digest,
+            task.task_digest,
+            task.decoding_digest,
+            result.evaluator_version,
+        )
+    )
+
+
+def test_the_receipt_has_every_column(client, run_id):
+    for attempt in client.attempts(run_id):
+        assert [name for name in RECEIPT if name not in attempt.receipt] == []
+        assert attempt.receipt["gpu_seconds"] > 0
+
+
+def test_the_query_runs_unchanged_and_counts_once(client, run_id):
+    rows = {row[0]: row for row in client.query(SEED_QUERY).rows}
+    assert {"UNKNOWN_KILL", "COMPLETED"} <= rows.keys()
+    assert all(int(row[1]) >= 1 and float(row[2]) > 0 for row in rows.values())
+
+
+def test_the_explanation_needs_no_other_source(stack, run_id):
+    text = stack.cli("explain", f"{run_id}/1").out
+    for word in ("UNKNOWN_KILL", "SIGKILL", "rank 1", "digits", "UNKNOWN_KILL", "step"):
+        assert word in text
+    detail = json.loads(stack.cli("explain", f"{run_id}/1", "--json").out)
+    assert detail
+    assert stack.cli("explain", run_id, "--md").out.startswith("#")
+
+
+def test_checkpoints_age_as_the_policy_says(client, run_id):
+    phases = [checkpoint.phase for checkpoint in client.checkpoints(run_id)]
+    assert phases[0] == "COMMITTED"
+    assert client.verify_checkpoint(f"{run_id}/{client.get_run(run_id).last_committed.step}").ok
+
+
+def test_one_trace_spans_submission_to_evaluation(stack, client, run_id):
+    run_commits = [c for c in accepted_commits(stack.kafka) if run_id in c.stream and c.traceparent]
+    traces = {c.stream.partition("/")[0]: c.traceparent.split("-")[1] for c in run_commits}
+    assert {"runs", "attempts", "evaluations"} <= traces.keys()
+    assert len(set(traces.values())) == 1
+    [trace_id] = set(traces.values())
+
+    def services() -> set[str]:
+        return {file.stem for file in stack.folder.traces.glob("*.jsonl") if trace_id in file.read_text()}
+
+    wait_until(lambda: {"scheduler", "trainer-agent", "evaluator"} <= services(), 10, what="spans of every service")
+
+
+def test_the_log_has_no_gap_and_the_views_equal_a_rebuild(stack, run_id):
+    check_no_gap_no_repeat(accepted_commits(stack.kafka))
+    check_views_equal_a_rebuild(stack)

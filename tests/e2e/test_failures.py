@@ -1,0 +1,110 @@
+"""What each kind of failure leaves behind: its reason, its budget, its next move."""
+
+from __future__ import annotations
+
+import os
+import signal
+
+from trackway_common.events import RunPhase, TerminationReason
+
+from tests.support.runs import ended, follow, losses, spec, submit, trainer_pid
+
+
+def kill_after_first_commit(rank: int):
+    """Send SIGKILL to a rank's trainer once, after the first committed checkpoint."""
+    killed: list[int] = []
+
+    def on_fact(followed) -> None:
+        if followed.facts[-1].fact == "CheckpointCommitted" and not killed:
+            killed.append(trainer_pid(followed, rank))
+            os.kill(killed[0], signal.SIGKILL)
+
+    return on_fact
+
+
+def test_a_killed_worker_is_resumed_and_its_loss_curve_is_bit_equal(client, tmp_path):
+    long = {"steps": 60, "work": 40}
+    straight = submit(client, spec(tmp_path, name="a.yaml", hyperparameters=long))
+    follow(client, straight)
+    hurt = submit(client, spec(tmp_path, name="b.yaml", hyperparameters=long))
+    followed = follow(client, hurt, kill_after_first_commit(rank=1))
+
+    assert ended(client, hurt).phase is RunPhase.SUCCEEDED
+    first = followed.named("AttemptEnded")[0]
+    assert (first["reason"], first["blamed_rank"]) == ("UNKNOWN_KILL", 1)
+    decided = followed.named("RetryDecided")[0]
+    assert (decided["move"], decided["ledger"], decided["spent"]) == ("RETRY", "UNKNOWN_KILL", 1)
+    target = followed.named("ResumeTargetChosen")[1]["checkpoint"]
+    assert target["step"] > 0
+    assert followed.named("AttemptRunning")[1]["first_step"] == target["step"] + 1
+    expected = losses(client, straight)
+    assert len(expected) == 60
+    assert losses(client, hurt) == expected
+
+
+def test_an_exception_in_user_code_is_not_retried(client, tmp_path):
+    fault = {"kind": "raise", "step": 3, "rank": 0}
+    run_id = submit(client, spec(tmp_path, hyperparameters={"fault": fault}))
+    followed = follow(client, run_id)
+    assert ended(client, run_id).phase is RunPhase.FAILED
+    attempt = followed.one("AttemptEnded")
+    assert (attempt["reason"], attempt["domain"], attempt["blamed_rank"]) == ("USER_CODE_ERROR", "WORKLOAD", 0)
+    assert "bad shape at step 3" in attempt["cause"]
+    assert followed.one("RetryDecided")["move"] == "STOP"
+    text = client.explain(f"{run_id}/1").text
+    assert "ValueError" in text
+    assert "train.py" in text
+
+
+def test_a_crash_spends_its_own_budget_and_then_stops(client, tmp_path):
+    fault = {"kind": "SIGSEGV", "step": 2, "rank": 1}
+    run_id = submit(client, spec(tmp_path, hyperparameters={"fault": fault}))
+    followed = follow(client, run_id)
+    assert ended(client, run_id).phase is RunPhase.FAILED
+    reasons = [attempt["reason"] for attempt in followed.named("AttemptEnded")]
+    assert reasons == ["PROCESS_CRASH"] * 3
+    decisions = [(d["move"], d["spent"], d["budget"]) for d in followed.named("RetryDecided")]
+    assert decisions == [("RETRY", 1, 2), ("RETRY", 2, 2), ("STOP", 2, 2)]
+
+
+def test_data_that_changed_under_the_snapshot_is_never_retried(client, stack, tmp_path):
+    folder = tmp_path / "data"
+    folder.mkdir()
+    (folder / "x.txt").write_text("0 0 0 0 0\n" * 20)
+    assert stack.cli("dataset", "snapshot", "moving", str(folder), "--project", "tests").code == 0
+    (folder / "x.txt").write_text("1 0 0 0 0\n" * 20)
+    code = tmp_path / "code"
+    code.mkdir()
+    (code / "read.py").write_text(
+        "import trackway.training as tw\n\ndef main():\n    with tw.session() as s:\n"
+        "        s.dataset('moving').files()[0].read_bytes()\n"
+    )
+    config = spec(tmp_path, datasets=["moving"], code={"path": str(code)}, entrypoint={"function": "read:main"})
+    run_id = submit(client, config)
+    followed = follow(client, run_id)
+    assert ended(client, run_id).phase is RunPhase.FAILED
+    assert followed.one("AttemptEnded")["reason"] == TerminationReason.DATA_CORRUPT
+    assert followed.one("RetryDecided")["move"] == "STOP"
+
+
+def test_an_entrypoint_that_is_not_there_is_a_wrong_config(client, tmp_path):
+    run_id = submit(client, spec(tmp_path, entrypoint={"function": "train:nothing"}))
+    followed = follow(client, run_id)
+    assert ended(client, run_id).phase is RunPhase.FAILED
+    assert followed.one("AttemptEnded")["reason"] == TerminationReason.CONFIG_INVALID
+
+
+def test_a_cancelled_run_stops_and_keeps_its_checkpoints(client, stack, tmp_path):
+    stop_file = str(tmp_path / "never")
+    run_id = submit(client, spec(tmp_path, hyperparameters={"stop_file": stop_file, "work": 20}))
+    cancelled = []
+
+    def cancel(followed) -> None:
+        if followed.facts[-1].fact == "CheckpointCommitted" and not cancelled:
+            cancelled.append(stack.cli("train", "cancel", run_id, "--reason", "seen enough"))
+
+    followed = follow(client, run_id, cancel)
+    assert cancelled[0].code == 0, cancelled[0].err
+    assert ended(client, run_id).phase is RunPhase.CANCELLED
+    assert followed.one("AttemptEnded")["reason"] == TerminationReason.CANCELLED_BY_USER
+    assert any(checkpoint.phase == "COMMITTED" for checkpoint in client.checkpoints(run_id))

@@ -1,0 +1,92 @@
+"""A training for tests: small, deterministic, and able to fail on request.
+
+Hyperparameters: steps, checkpoint_every, width, work (extra matrix products a step, for its length),
+fault {kind, step, rank, attempt}, stop_file (trains until that file exists) and step_log (rank 0 writes
+the monotonic time of each step there).
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import time
+from pathlib import Path
+
+import torch
+import trackway.training as tw
+
+
+def build(config: dict) -> torch.nn.Module:
+    """The model, from hyperparameters; dropout makes random state matter."""
+    width = config["width"]
+    return torch.nn.Sequential(
+        torch.nn.Linear(4, width), torch.nn.Tanh(), torch.nn.Dropout(0.2), torch.nn.Linear(width, 1)
+    )
+
+
+def samples(files, split: str = "train") -> tuple[torch.Tensor, torch.Tensor]:
+    """Inputs [n, 4] and targets [n, 1] from lines of five numbers."""
+    rows = [[float(x) for x in line.split()] for file in files for line in file.read_text().splitlines()]
+    table = torch.tensor(rows)
+    return table[:, :4], table[:, 4:]
+
+
+def fail(fault: dict, step: int, rank: int) -> None:
+    """Do to this process what the fault says, when it is its turn."""
+    attempt = int(os.environ["TRACKWAY_ATTEMPT"])
+    if (fault["step"], fault["rank"]) != (step, rank) or attempt != fault.get("attempt", attempt):
+        return
+    match fault["kind"]:
+        case "raise":
+            raise ValueError(f"bad shape at step {step}")
+        case "exit":
+            print("leaving early", file=sys.stderr, flush=True)
+            sys.exit(fault.get("code", 3))
+        case signal_name:
+            os.kill(os.getpid(), getattr(signal, signal_name))
+
+
+def main() -> None:
+    with tw.session() as s:
+        config = s.config
+        inputs, targets = samples(s.dataset("numbers").files())
+        torch.manual_seed(s.seed)
+        model = build(config)
+        optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
+        schedule = torch.optim.lr_scheduler.StepLR(optimizer, step_size=10, gamma=0.9)
+        cursor = tw.DataCursor(seed=s.seed, dataset_len=len(inputs), batch_size=8)
+        model = s.prepare(model=model, optimizer=optimizer, lr_scheduler=schedule, cursor=cursor)
+        step = s.restore()
+        while not over(s, config, step):
+            step += 1
+            if "fault" in config:
+                fail(config["fault"], step, s.rank)
+            loss = train_step(model, optimizer, inputs, targets, next(cursor))
+            busy = torch.ones(256, 256)
+            for _ in range(config.get("work", 0)):
+                busy = busy @ busy / 256
+            schedule.step()
+            s.report(step, loss=loss)
+            if "step_log" in config and s.rank == 0:
+                with Path(config["step_log"]).open("a") as steps:
+                    steps.write(f"{time.monotonic()}\n")
+            if step % config["checkpoint_every"] == 0:
+                s.checkpoint(step)
+
+
+def train_step(model, optimizer, inputs, targets, indices) -> float:
+    loss = torch.nn.functional.mse_loss(model(inputs[indices]), targets[indices])
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+    return loss.item()
+
+
+def over(session, config: dict, step: int) -> bool:
+    """Whether to stop: all ranks say the same."""
+    if "stop_file" not in config:
+        return step >= config["steps"]
+    seen = torch.tensor([float(Path(config["stop_file"]).exists())])
+    torch.distributed.all_reduce(seen)
+    return bool(seen.item() > 0) and step % config["checkpoint_every"] == 0

@@ -1,0 +1,48 @@
+"""Read the log directly, as a judge that trusts no service."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter, defaultdict
+
+from trackway_common.acceptance import Accepted
+from trackway_common.commit import Commit
+from trackway_common.fact_reader import FactReader
+from trackway_common.kafka_log import KafkaEventLog
+from trackway_common.settings import KafkaSettings
+from trackway_common.topics import FACT_TOPICS
+
+
+def accepted_commits(bootstrap: str) -> list[Commit]:
+    """Every commit of every fact topic that counts, in order within its partition."""
+    return asyncio.run(_read_all(bootstrap))
+
+
+def check_no_gap_no_repeat(commits: list[Commit]) -> None:
+    """Assert that each stream's sequences are 1, 2, 3 … and no command took effect twice."""
+    sequences: defaultdict[str, list[int]] = defaultdict(list)
+    commands: Counter[tuple[str, str]] = Counter()
+    for commit in commits:
+        sequences[commit.stream].extend(range(commit.first_seq, commit.last_seq + 1))
+        if commit.command_id:
+            commands[commit.stream, commit.command_id] += 1
+    for stream, numbers in sequences.items():
+        assert numbers == list(range(1, len(numbers) + 1)), stream
+    assert [command for command, count in commands.items() if count > 1] == []
+
+
+async def _read_all(bootstrap: str) -> list[Commit]:
+    log = KafkaEventLog(KafkaSettings(bootstrap=bootstrap))
+    try:
+        return [commit for topic in FACT_TOPICS for commit in await _read(log, topic)]
+    finally:
+        await log.close()
+
+
+async def _read(log: KafkaEventLog, topic: str) -> list[Commit]:
+    reader, commits = FactReader(log, topic), []
+    async for batch in reader.read():
+        commits.extend(judged.commit for judged in batch if isinstance(judged.verdict, Accepted))
+        if reader.caught_up.is_set():
+            return commits
+    raise AssertionError("a tail never ends")
