@@ -22,7 +22,7 @@ OpenSegment = Callable[[str], Iterator[RunFact]]
 
 
 def watch(
-    open_segment: OpenSegment, has_ended: Callable[[], bool], patience: Patience, cursor: str
+    open_segment: OpenSegment, has_ended: Callable[[], bool], patience: Patience, cursor: str = ""
 ) -> Iterator[RunFact]:
     """Yield a run's facts behind the cursor until the run has ended.
 
