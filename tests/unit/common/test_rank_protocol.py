@@ -30,7 +30,9 @@ CAPTURED = Captured(
     nonce="abcd1234",
     size_bytes=4096,
     items=3,
-    cursor={"seed": "1", "data_epoch": 0, "samples_consumed": 64},
+    cursor_seed="18446744073709551615",
+    data_epoch=0,
+    samples_consumed=64,
     blocked_seconds=0.25,
     metrics={"loss": 0.5},
 )

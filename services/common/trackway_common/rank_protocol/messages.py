@@ -67,8 +67,11 @@ class Captured:
     """Bytes of the staging memory, from 0, that are the shard: safetensors layout."""
     items: int
     """Tensors that were planned; as many must be found in the shard."""
-    cursor: Mapping[str, int] | None
-    """State of the data cursor; its ``samples_consumed`` counts over all ranks."""
+    cursor_seed: str | None
+    """Decimal; absent: the program keeps no data cursor, and the next two say nothing."""
+    data_epoch: int
+    samples_consumed: int
+    """By all ranks together since the run began."""
     blocked_seconds: float
     metrics: Mapping[str, float]
 

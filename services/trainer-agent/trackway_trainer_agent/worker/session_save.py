@@ -81,10 +81,8 @@ def cursor_record(captured: Captured) -> CursorRecord | None:
     Raises:
         ValueError: its numbers are no cursor's.
     """
-    if captured.cursor is None:
+    if captured.cursor_seed is None:
         return None
     return CursorRecord(
-        seed=str(captured.cursor["seed"]),
-        data_epoch=captured.cursor["data_epoch"],
-        samples_consumed=captured.cursor["samples_consumed"],
+        seed=captured.cursor_seed, data_epoch=captured.data_epoch, samples_consumed=captured.samples_consumed
     )

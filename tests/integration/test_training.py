@@ -1,0 +1,177 @@
+"""Two ranks train, one is killed, the next attempt goes on: as if nothing had happened, bit for bit."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from trackway_common.canonical import Json, canonical_json
+from trackway_common.checkpoint.commit import CommitRequest, commit_checkpoint
+from trackway_common.checkpoint.commit_log import CommitLog
+from trackway_common.checkpoint.entries import Commit
+from trackway_common.checkpoint.layout import CheckpointName
+from trackway_common.checkpoint.resume import choose_resume_target, raise_fence
+from trackway_common.object_store import open_store
+from trackway_trainer_agent.worker.rank_actor import RankActor
+from trackway_trainer_agent.worker.rank_spec import RankSpec, ResumeTarget
+from trackway_trainer_agent.worker.records import (
+    CheckpointCaptured,
+    CheckpointPersisted,
+    FirstStepReported,
+    LogLine,
+    Record,
+    StepMetrics,
+)
+
+from tests.integration.rank_harness import ended, of, ranks_of, records, script_spec, wait_for_end, wait_until
+from tests.integration.training_program import PROGRAM
+
+STEPS = 23
+Losses = dict[tuple[int, int], float]
+"""By rank and step."""
+
+
+class Cluster:
+    """Rank actors of one node, and the store that they share; plays the agent and the checkpointer."""
+
+    def __init__(self, folder: Path) -> None:
+        self.store = folder / "objects"
+        self.folder = folder
+        self.actors: list[RankActor] = []
+
+    def spec(self, hyperparameters: Mapping[str, Json]) -> RankSpec:
+        return script_spec(self.store, {"train.py": PROGRAM}, hyperparameters=hyperparameters)
+
+    def start(self, spec: RankSpec, world_size: int) -> list[RankActor]:
+        """Fence, choose where to resume, start every rank."""
+        log = self.log(spec)
+        target = choose_resume_target(log, raise_fence(log, spec.epoch)).checkpoint
+        resume = None
+        if target is not None:
+            name = CheckpointName(step=target.step, epoch=target.epoch, nonce=target.nonce)
+            resume = ResumeTarget(
+                step=target.step, path=name.path, manifest_digest=target.manifest_digest, run_id=spec.run_id
+            )
+        actors = [RankActor(scratch=str(self.folder / "scratch")) for _ in range(world_size)]
+        self.actors += actors
+        specs = ranks_of(replace(spec, resume=resume), world_size, actors[0].describe().free_port)
+        for actor, rank_spec in zip(actors, specs, strict=True):
+            actor.start(rank_spec)
+        return actors
+
+    def commit(self, spec: RankSpec, found: list[list[Record]]) -> list[int]:
+        """Commit what every rank has persisted; the steps."""
+        parts = [{item.nonce: item.step for item in of(CheckpointPersisted, each)} for each in found]
+        whole = [(step, nonce) for nonce, step in parts[0].items() if all(nonce in part for part in parts)]
+        for step, nonce in whole:
+            request = CommitRequest(
+                run_id=spec.run_id,
+                name=CheckpointName(step=step, epoch=spec.epoch, nonce=nonce),
+                world_size=len(found),
+                config_digest=spec.config_digest,
+                dataset_digests=(),
+            )
+            entry = commit_checkpoint(self.log(spec), request)
+            assert isinstance(entry.body, Commit)
+        return [step for step, _ in whole]
+
+    def log(self, spec: RankSpec) -> CommitLog:
+        return CommitLog(open_store(self.store.as_uri()), spec.run_id, writer="test", now_ms=lambda: 0)
+
+
+@pytest.fixture
+def cluster(tmp_path: Path) -> Iterator[Cluster]:
+    made = Cluster(tmp_path)
+    yield made
+    for actor in made.actors:
+        actor.close()
+
+
+def losses(found: list[list[Record]]) -> Losses:
+    return {
+        (rank, item.step): dict(item.values)["loss"]
+        for rank, each in enumerate(found)
+        for item in of(StepMetrics, each)
+        if "loss" in dict(item.values)
+    }
+
+
+def printed(found: list[Record]) -> list[str]:
+    return [line.text for line in of(LogLine, found) if line.stream == "stdout"]
+
+
+def uninterrupted(folder: Path, world_size: int) -> Losses:
+    """What the losses are when nothing happens."""
+    alone = Cluster(folder)
+    found = [wait_for_end(actor) for actor in alone.start(alone.spec({"steps": STEPS, "every": 5}), world_size)]
+    assert [ended(each).exit_code for each in found] == [0] * world_size, [ended(each) for each in found]
+    for actor in alone.actors:
+        actor.close()
+    return losses(found)
+
+
+def test_killed_rank_resumes_bit_for_bit(cluster: Cluster, tmp_path: Path) -> None:
+    expected = uninterrupted(tmp_path / "alone", 2)
+    assert len(expected) == 2 * STEPS
+
+    spec = cluster.spec({"steps": STEPS, "every": 5, "hang_at": {"1": 12}})
+    actors = cluster.start(spec, 2)
+    wait_until(lambda: actors[1].ping().last_step == 12)
+    os.kill(actors[1].ping().trainer_pid or 0, signal.SIGKILL)
+    found = [wait_for_end(actor) for actor in actors]
+    died, survived = ended(found[1]), ended(found[0])
+    assert (died.signal, died.last_step, died.stop_requested) == ("SIGKILL", 12, False)
+    # The survivor's error is told too: a cascade, which the record's time and text let a reader see.
+    assert survived.exit_code == 1
+    assert survived.error is not None
+    assert (survived.error.source, survived.error.step) == ("sdk", 12)
+    assert survived.error.monotonic_ns is not None
+    assert cluster.commit(spec, found) == [5, 10]
+
+    hyperparameters = canonical_json({"steps": STEPS, "every": 5}).decode()
+    again = replace(spec, attempt=2, epoch=2, attempt_token="token-2", hyperparameters_json=hyperparameters)
+    resumed = [wait_for_end(actor) for actor in cluster.start(again, 2)]
+    assert [ended(each).exit_code for each in resumed] == [0, 0]
+    assert printed(resumed[0])[0] == "starts at 10"
+    assert of(FirstStepReported, resumed[0])[0].step == 11
+    assert losses(found) | losses(resumed) == expected
+    assert {step for _, step in losses(resumed)} == set(range(11, STEPS + 1))
+    assert [item.samples_consumed for item in of(CheckpointPersisted, resumed[0])] == [15 * 12, 20 * 12]
+
+
+def test_capture_is_saved_although_the_trainer_died(cluster: Cluster) -> None:
+    spec = cluster.spec({"steps": 6, "every": 5, "hang_at": {"0": 5}})
+    (actor,) = cluster.start(spec, 1)
+    wait_until(lambda: bool(of(CheckpointCaptured, records(actor))))
+    os.kill(actor.ping().trainer_pid or 0, signal.SIGKILL)
+    found = wait_for_end(actor)
+    assert ended(found).signal == "SIGKILL"
+    assert cluster.commit(spec, [found]) == [5]
+
+
+def test_other_number_of_ranks_continues_the_same_samples(cluster: Cluster) -> None:
+    spec = cluster.spec({"steps": 10, "every": 5})
+    first = [wait_for_end(actor) for actor in cluster.start(spec, 2)]
+    assert cluster.commit(spec, first) == [5, 10]
+    hyperparameters = canonical_json({"steps": 15, "every": 5}).decode()
+    again = replace(spec, attempt=2, epoch=2, attempt_token="token-2", hyperparameters_json=hyperparameters)
+    (second,) = [wait_for_end(actor) for actor in cluster.start(again, 1)]
+    assert ended(second).exit_code == 0
+    assert printed(second)[0] == "starts at 10"
+    assert [item.samples_consumed for item in of(CheckpointPersisted, second)] == [15 * 12]
+
+
+def test_hanging_rank_shows_its_python_stack(cluster: Cluster) -> None:
+    (actor,) = cluster.start(cluster.spec({"steps": 6, "every": 5, "hang_at": {"0": 2}}), 1)
+    wait_until(lambda: actor.ping().last_step == 2)
+    dump = actor.stacks()
+    assert dump.source == "faulthandler"
+    assert "train.py" in dump.text
+    assert actor.stacks().source == "faulthandler"
+    actor.stop(0.1)
+    exited = ended(wait_for_end(actor))
+    assert (exited.signal, exited.stop_requested) == ("SIGTERM", True)
