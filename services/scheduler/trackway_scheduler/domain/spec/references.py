@@ -30,7 +30,7 @@ def _dataset(fields: Fields, place: str, written: str) -> DatasetRef:
     match = _DATASET.fullmatch(written)
     if match is None:
         fields.violation(place, f"{written!r} must be {DATASET_SYNTAX}")
-        return DatasetRef(name=written, requested=written)
+        return DatasetRef(name=re.split("[@:]", written)[0], requested=written)
     digest = match["digest"] or ""
     if digest and not digest.startswith("sha256:"):
         digest = f"sha256:{digest}"

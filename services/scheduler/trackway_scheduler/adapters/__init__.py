@@ -1,0 +1,1 @@
+"""Files and other services as the scheduler reaches them."""
