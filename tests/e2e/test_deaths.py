@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import statistics
 from pathlib import Path
 
@@ -85,4 +86,4 @@ def outage(stack: Stack, part: str, step_log: StepLog) -> tuple[int, float]:
 
 def differences(times: list[float]) -> list[float]:
     """Seconds between neighbours."""
-    return [later - earlier for earlier, later in zip(times, times[1:], strict=False)]
+    return [later - earlier for earlier, later in itertools.pairwise(times)]
