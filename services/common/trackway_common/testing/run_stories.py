@@ -106,3 +106,70 @@ def evaluated(facts: RunFacts, checkpoint: e.CheckpointRef, verdict: e.Verdict =
             seconds=4.0,
         )
     )
+
+
+TRACEBACK = """KeyError: 'lr'
+  /work/code/bytes_lm/train.py:88 in main
+  /work/code/bytes_lm/train.py:41 in make_optimizer"""
+
+
+def user_error() -> RunFacts:
+    """The training code raises before the first checkpoint; no retry."""
+    facts = RunFacts()
+    started(placed(submitted(facts), 1), 1)
+    facts.after(1.5)
+    evidence = tuple(
+        e.Evidence(
+            source=f"rank {rank} error file",
+            authority=e.Authority.ERROR_FILE,
+            role=e.CausalRole.INITIATING,
+            observed_at_ms=int(facts.now.timestamp() * 1000),
+            excerpt=TRACEBACK,
+            rank=rank,
+        )
+        for rank in (0, 1)
+    )
+    ended(
+        facts.after(0.3),
+        1,
+        reason=Reason.USER_CODE_ERROR,
+        domain=e.FailureDomain.WORKLOAD,
+        cause="Rank 0 raised KeyError: 'lr' in make_optimizer, bytes_lm/train.py line 41.",
+        blamed_rank=0,
+        blamed_node=None,
+        evidence=evidence,
+        last_step=0,
+        ranks=tuple(e.RankEnded(rank=r, exit_code=1) for r in (0, 1)),
+    )
+    why = "USER_CODE_ERROR is not retried."
+    decided(facts, 1, e.NextMove.STOP, Reason.USER_CODE_ERROR, spent=0, budget=0, backoff_seconds=0.0, why=why)
+    message = f"Rank 0 raised KeyError: 'lr'. {why}"
+    return facts.run(e.RunFailed(reason="USER_CODE_ERROR", message=message, ended_at=facts.now))
+
+
+def refused() -> RunFacts:
+    """A submission with two wrong fields."""
+    facts = RunFacts()
+    violations = (
+        e.Violation(field="topology.world_size", description="64 is more than the 2 ranks that local-cpu-2x has"),
+        e.Violation(field="datasets[0]", description="no dataset named 'stdlb'; did you mean 'stdlib'?"),
+    )
+    return facts.run(
+        e.RunRefused(
+            run_id=facts.run_id,
+            request_digest=sha("9"),
+            message="2 inputs can't be pinned.",
+            violations=violations,
+            refused_at=facts.now,
+            project="demo",
+            model_family="reasoning",
+            owner="ada",
+        )
+    )
+
+
+def cancelled_in_queue() -> RunFacts:
+    """Cancelled before its first placement."""
+    facts = submitted(RunFacts()).after(60.0)
+    facts.run(e.CancelRequested(reason="wrong data", actor="ada", requested_at=facts.now))
+    return facts.run(e.RunCancelled(reason="CANCELLED_BY_USER", ended_at=facts.now))

@@ -151,7 +151,7 @@ def _seconds(history: RunHistory, attempt: AttemptHistory) -> SecondsColumns:
         return SecondsColumns()
     span = Span(
         placed_at=attempt.placed.placed_at,
-        first_step_at=attempt.running.first_step_at if attempt.running else None,
+        work_began_at=attempt.running.first_step_at if attempt.running else _ranks_started_at(attempt),
         failed_at=failed_at(attempt.ended.evidence) if attempt.ended else None,
         ended_at=end,
         keeps_all=attempt.ended is not None and attempt.ended.reason in KEEPS_ALL,

@@ -1,6 +1,6 @@
 """Where an attempt's time went. The parts add up to the time from placement to end exactly.
 
-startup      placed → first step
+startup      placed → first step, or the start of the ranks where no step was ever reported
 productive   stepping that a commit or a finished training kept, without the stalls
 stall        training blocked while checkpoints were captured, inside what was kept
 lost         stepping after the last kept capture: rolled back
@@ -24,7 +24,8 @@ class Span:
     """The marks that the split is computed from."""
 
     placed_at: datetime
-    first_step_at: datetime | None
+    work_began_at: datetime | None
+    """First step, or the start of the ranks of a program that reports none."""
     failed_at: datetime | None
     """When the first initiating evidence was observed."""
     ended_at: datetime
@@ -54,9 +55,9 @@ def split_seconds(
         kept: those whose checkpoint was committed and not quarantined since.
     """
     end = max(span.ended_at, span.placed_at)
-    begin = _clamp(span.first_step_at or end, span.placed_at, end)
-    died = _clamp(span.failed_at or end, begin if span.first_step_at else span.placed_at, end)
-    if span.first_step_at is None:
+    begin = _clamp(span.work_began_at or end, span.placed_at, end)
+    died = _clamp(span.failed_at or end, begin if span.work_began_at else span.placed_at, end)
+    if span.work_began_at is None:
         wall_s, startup_s = _seconds(span.placed_at, end), _seconds(span.placed_at, died)
         return SecondsColumns(wall_seconds=wall_s, startup_seconds=startup_s, idle_seconds=_seconds(died, end))
     last_kept = died if span.keeps_all else max((c.started_at for c in kept), default=begin)

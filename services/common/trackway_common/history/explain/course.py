@@ -1,0 +1,106 @@
+"""An attempt's timeline: few marks, and what the time between them was spent on."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import NamedTuple
+
+from trackway_common.history.explain.sections import (
+    TimelineRow,
+)
+from trackway_common.history.explain.subject import Subject
+from trackway_common.history.model import AttemptHistory
+from trackway_common.history.receipt.course_columns import capture_name, kept_captures
+from trackway_common.history.receipt.outcome_columns import ended_at
+from trackway_common.history.wording import count_text, moment
+
+
+class Mark(NamedTuple):
+    """A point in time, and the name of the stretch that leads to it."""
+
+    at: datetime | None
+    gap: str
+    text: str
+
+
+def timeline_of(subject: Subject) -> tuple[TimelineRow, ...]:
+    """Marks in their order of meaning; each names the stretch before it."""
+    marks = [*_before_steps(subject), *_steps(subject), *_end(subject), *_after(subject)]
+    rows: list[TimelineRow] = []
+    for mark in marks:
+        if mark.at is None:
+            continue
+        gap_s = (mark.at - rows[-1].at).total_seconds() if rows else 0.0
+        rows.append(TimelineRow(at=mark.at, gap_seconds=gap_s, gap=mark.gap if rows else "", text=mark.text))
+    return tuple(rows)
+
+
+def _before_steps(subject: Subject) -> list[Mark]:
+    attempt = subject.attempt
+    queued = attempt.queued[0].queued_at if attempt.queued else None
+    placed, starting, started, running = attempt.placed, attempt.starting, attempt.started, attempt.running
+    resumes = f", {_resume_text(attempt)}" if attempt.resume else ""
+    return [
+        Mark(queued, "", f"queued for attempt {attempt.attempt}"),
+        Mark(placed.placed_at if placed else None, "queue", f"placed on pool {placed.pool}" if placed else ""),
+        Mark(starting.starting_at if starting else None, "to the agent", "agent took it"),
+        Mark(
+            started.started_at if started else None,
+            "start of ranks",
+            f"{count_text(started.world_size, 'rank')} started{resumes}" if started else "",
+        ),
+        Mark(
+            running.first_step_at if running else None,
+            "to the first step",
+            f"first step: {running.first_step}" if running else "",
+        ),
+    ]
+
+
+def _resume_text(attempt: AttemptHistory) -> str:
+    checkpoint = attempt.resume.checkpoint if attempt.resume else None
+    return f"resuming at step {checkpoint.step}" if checkpoint else "from step 0"
+
+
+def _steps(subject: Subject) -> list[Mark]:
+    kept = kept_captures(subject.history, subject.attempt)
+    names = {capture_name(capture) for capture in kept}
+    lost = [c for c in subject.attempt.captures if capture_name(c) not in names]
+    marks = []
+    if len(kept) > 1:
+        more = count_text(len(kept) - 2, "commit")
+        between = f", then {more} more" if len(kept) > 2 else ""
+        marks.append(Mark(kept[0].started_at, "training, kept", f"step {kept[0].step} captured and committed{between}"))
+    if kept:
+        last = kept[-1]
+        marks.append(Mark(last.started_at, "training, kept", f"step {last.step} captured, the last commit"))
+    marks += [Mark(c.started_at, "training", f"step {c.step} captured, never committed") for c in lost[-1:]]
+    return marks
+
+
+def _end(subject: Subject) -> list[Mark]:
+    attempt, receipt = subject.attempt, subject.receipt
+    outcome, end = receipt.outcome, ended_at(subject.attempt)
+    stretch = "training, lost" if receipt.seconds.lost_seconds > 0 else "training, kept"
+    if attempt.running is None:
+        stretch = "running, no step" if attempt.started else "before the start"
+    stopping = attempt.stopping
+    marks = [Mark(stopping.stopping_at, stretch, f"told to stop: {stopping.why}")] if stopping else []
+    if outcome.failed_at and end and outcome.failed_at <= end:
+        first = next((o.source for o in attempt.ended.evidence if o.role == "INITIATING"), "") if attempt.ended else ""
+        marks.append(Mark(outcome.failed_at, stretch, f"failure observed: {first}"))
+        stretch = "to close it"
+    elif stopping:
+        stretch = "to stop"
+    marks.append(Mark(end, stretch, f"attempt ended: {outcome.termination_reason}"))
+    return marks
+
+
+def _after(subject: Subject) -> list[Mark]:
+    decision, after = subject.attempt.decision, subject.next
+    marks = [Mark(decision.decided_at, "to decide", f"decided: {decision.move}")] if decision else []
+    if after and after.placed:
+        backoff = decision and moment(decision.not_before) and decision.backoff_seconds > 0
+        gap = "backoff and queue" if backoff else "queue"
+        marks.append(Mark(after.placed.placed_at, gap, f"attempt {after.attempt} placed"))
+    return marks
