@@ -1,0 +1,1 @@
+"""Stream watches: advisory, self-healing, in a process of their own."""

@@ -1,0 +1,36 @@
+"""``python -m trackway_observer.watch``: run the Faust worker until told to stop, or until the observer is gone."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import tempfile
+import threading
+
+import faust
+from trackway_common.telemetry import configure_logging
+
+from trackway_observer.watch.app import build_app
+from trackway_observer.watch.rules import Thresholds
+from trackway_observer.watch.settings import WatchSettings
+
+
+def main() -> None:
+    settings = WatchSettings()  # type: ignore[call-arg] # filled from the environment
+    configure_logging("watch", settings.telemetry.log_level)
+    limits = Thresholds(heartbeat_s=settings.watch.heartbeat_s, progress_s=settings.watch.progress_s)
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+    with tempfile.TemporaryDirectory(prefix="trackway-watch-") as folder:
+        app = build_app(settings.kafka, limits, folder)
+        faust.Worker(app, quiet=True, override_logging=False, redirect_stdouts=False).execute_from_commandline()
+
+
+def _end_with_parent() -> None:
+    """The observer holds the other end of our standard input; at its end nobody would restart or stop us."""
+    sys.stdin.buffer.read()
+    os.kill(os.getpid(), signal.SIGTERM)
+
+
+if __name__ == "__main__":
+    main()
