@@ -59,8 +59,8 @@ def _report(error: Exception) -> int:
 
 
 def _say_rejected(error: CommandRejected) -> None:
-    described = {violation.description for violation in error.violations}
-    if not error.violations or error.message not in described:
+    # A message that only repeats its violations adds nothing to them.
+    if not error.violations or any(violation.description not in error.message for violation in error.violations):
         _say(f"refused: {error.message}")
     for violation in error.violations:
         # A description often says its field first, so that it can stand alone.

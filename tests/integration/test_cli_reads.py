@@ -1,0 +1,214 @@
+"""The commands that only look: what is asked, and that every output format holds the answer."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import yaml
+from google.protobuf.struct_pb2 import Struct
+from trackway_common.errors import NotFound
+from trackway_proto.v1 import (
+    checkpoint_service_pb2,
+    dataset_service_pb2,
+    evaluation_facts_pb2,
+    evaluation_service_pb2,
+    history_service_pb2,
+    pool_service_pb2,
+    run_facts_pb2,
+    spec_pb2,
+    vocabulary_pb2,
+)
+
+from tests.integration.cli_harness import RUN, CommandLine, fake, trackway
+from tests.integration.fake_trackway import FakeTrackway
+
+__all__ = ["fake", "trackway"]
+
+REF = vocabulary_pb2.CheckpointRef(run_id=RUN, step=40, epoch=1, nonce="abc", manifest_digest="sha256:m", slot=3)
+
+
+def _struct(**fields: object) -> Struct:
+    struct = Struct()
+    struct.update(fields)
+    return struct
+
+
+ATTEMPT = history_service_pb2.Attempt(
+    name=f"projects/p/runs/{RUN}/attempts/2",
+    run_id=RUN,
+    attempt=2,
+    state="ENDED",
+    reason=vocabulary_pb2.TERMINATION_REASON_UNKNOWN_KILL,
+    domain=vocabulary_pb2.FAILURE_DOMAIN_INFRA,
+    pool="local",
+    gpu_seconds=12.5,
+    first_step=40,
+    last_step=55,
+    resumed_from=REF,
+    receipt=_struct(host="node-1", ranks=2),
+)
+
+
+def test_attempts(trackway: CommandLine, fake: FakeTrackway) -> None:
+    fake.answers["ListAttempts"] = history_service_pb2.ListAttemptsResponse(attempts=[ATTEMPT])
+    fake.answers["GetAttempt"] = ATTEMPT
+    [listed] = trackway.json("attempt", "list", RUN)
+    assert (listed["reason"], listed["receipt"]["host"]) == ("UNKNOWN_KILL", "node-1")
+    assert f"{RUN}/2  ENDED  UNKNOWN_KILL  local" in trackway("attempt", "list").stdout
+    assert [request.parent for request in fake.requests("ListAttempts")] == [RUN, "projects/-"]
+    shown = trackway("attempt", "show", f"{RUN}/2").stdout
+    assert "step 40, s40-e1-abc" in shown
+    assert "receipt.host" in shown
+    assert fake.requests("GetAttempt")[0].name == f"{RUN}/2"
+    refused = trackway("attempt", "show", RUN)
+    assert refused.exit_code == 2
+    assert f"{RUN}/1" in refused.stderr
+
+
+def test_explain(trackway: CommandLine, fake: FakeTrackway) -> None:
+    fake.answers["Explain"] = history_service_pb2.Explanation(
+        text="Rank 1 was killed.\n", markdown="# Rank 1\n", detail=_struct(reason="UNKNOWN_KILL"), records_behind=3
+    )
+    plain = trackway("explain", f"{RUN}/2")
+    assert (plain.exit_code, plain.stdout) == (0, "Rank 1 was killed.\n")
+    assert "3 records behind" in plain.stderr
+    assert trackway("explain", RUN, "--md").stdout == "# Rank 1\n"
+    assert json.loads(trackway("explain", RUN, "--json").stdout) == {"reason": "UNKNOWN_KILL"}
+    assert trackway.json("explain", RUN) == {"reason": "UNKNOWN_KILL"}
+    assert yaml.safe_load(trackway("explain", RUN, "-o", "yaml").stdout) == {"reason": "UNKNOWN_KILL"}
+    assert [request.name for request in fake.requests("Explain")][:2] == [f"{RUN}/2", RUN]
+    assert trackway("explain", RUN, "--md", "--json").exit_code == 2
+
+
+def test_short_names_are_resolved_by_the_scheduler(trackway: CommandLine, fake: FakeTrackway) -> None:
+    fake.add_run(RUN, [("RunQueued", "QUEUED")])
+    fake.answers["Explain"] = history_service_pb2.Explanation(text="x")
+    assert trackway("explain", "019a/1").exit_code == 0
+    assert fake.requests("Explain")[0].name == f"{RUN}/1"
+
+
+def test_sql(trackway: CommandLine, fake: FakeTrackway) -> None:
+    fake.answers["Query"] = [
+        history_service_pb2.QueryResponse(columns=["reason", "hours"], rows_json=['["A", 1.5]']),
+        history_service_pb2.QueryResponse(rows_json=['["B", null]'], truncated=True),
+    ]
+    assert trackway.json("sql", "select 1") == [{"reason": "A", "hours": 1.5}, {"reason": "B", "hours": None}]
+    result = trackway("sql", "select 1", "--max-rows", "2")
+    assert result.stdout == "reason  hours\nA       1.5\nB\n"
+    assert "more rows" in result.stderr
+    assert fake.requests("Query")[-1].max_rows == 2
+
+
+def test_checkpoints(trackway: CommandLine, fake: FakeTrackway) -> None:
+    checkpoint = checkpoint_service_pb2.Checkpoint(
+        name=f"projects/p/runs/{RUN}/checkpoints/s40-e1-abc",
+        ref=REF,
+        phase=vocabulary_pb2.CHECKPOINT_PHASE_COMMITTED,
+        size_bytes=3 << 20,
+        world_size=2,
+    )
+    fake.answers["ListCheckpoints"] = checkpoint_service_pb2.ListCheckpointsResponse(checkpoints=[checkpoint])
+    fake.answers["GetCheckpoint"] = checkpoint
+    assert "s40-e1-abc  COMMITTED  40    2      3.0 MiB" in trackway("checkpoint", "list", RUN).stdout
+    assert trackway.json("checkpoint", "show", f"{RUN}/40")["ref"]["step"] == 40
+    assert fake.requests("GetCheckpoint")[0].name == f"{RUN}/checkpoints/40"
+
+
+def test_a_damaged_checkpoint_is_exit_1(trackway: CommandLine, fake: FakeTrackway) -> None:
+    good = checkpoint_service_pb2.VerifyCheckpointResponse(ok=True, files=4, size_bytes=10)
+    fake.answers["VerifyCheckpoint"] = good
+    checked = trackway.json("checkpoint", "verify", f"{RUN}/40")
+    assert checked == {"ok": True, "files": 4, "size_bytes": 10, "problems": []}
+    bad = checkpoint_service_pb2.VerifyCheckpointResponse(problems=["rank 1 model: xxh3 differs"])
+    fake.answers["VerifyCheckpoint"] = bad
+    result = trackway("checkpoint", "verify", f"{RUN}/40")
+    assert result.exit_code == 1
+    assert "xxh3 differs" in result.stdout
+
+
+def test_evaluations(trackway: CommandLine, fake: FakeTrackway) -> None:
+    metric = evaluation_facts_pb2.TaskMetric(name="accuracy", value=0.9, stderr=0.01, stderr_method="sem", samples=100)
+    gate = evaluation_facts_pb2.GateVerdict(
+        task="digits", metric="accuracy", op=">=", threshold=0.8, value=0.9, blocking=True, verdict=1
+    )
+    evaluation = evaluation_service_pb2.Evaluation(
+        evaluation_id="e1",
+        run_id=RUN,
+        phase=vocabulary_pb2.EVALUATION_PHASE_COMPLETED,
+        pack=spec_pb2.EvaluationPackRef(name="digits", digest="sha256:abc"),
+        checkpoint=REF,
+        result=evaluation_facts_pb2.EvaluationCompleted(
+            verdict=vocabulary_pb2.VERDICT_PASSED,
+            tasks=[evaluation_facts_pb2.TaskResult(task="digits", planned=100, scored=99, errored=1, metrics=[metric])],
+            gates=[gate],
+        ),
+    )
+    fake.answers["ListEvaluations"] = evaluation_service_pb2.ListEvaluationsResponse(evaluations=[evaluation])
+    fake.answers["GetEvaluation"] = evaluation
+    assert "PASSED" in trackway("evaluation", "list", RUN).stdout
+    shown = trackway("evaluation", "show", "e1").stdout
+    assert "99 of 100 scored, 1 errored" in shown
+    assert "0.9 ± 0.01 (sem), n=100" in shown
+    assert "PASSED digits accuracy: 0.9 >= 0.8 (blocking)" in shown
+    assert trackway.json("evaluation", "show", "e1")["result"]["gates"][0]["verdict"] == "PASSED"
+
+
+def test_pools(trackway: CommandLine, fake: FakeTrackway) -> None:
+    offer = run_facts_pb2.ComputeOffer(compute_class="local-cpu-2x", accelerator_kind="cpu", max_ranks=2)
+    pool = pool_service_pb2.Pool(name="pools/local", reachable=True, cpus=8, cpus_free=6, offers=[offer])
+    fake.answers["ListPools"] = pool_service_pb2.ListPoolsResponse(pools=[pool])
+    assert "local  yes        local-cpu-2x  6 of 8" in trackway("pool", "list").stdout
+    assert trackway.json("pool", "list")[0]["offers"][0]["compute_class"] == "local-cpu-2x"
+
+
+def test_a_dataset_snapshot_is_registered_and_shown(trackway: CommandLine, fake: FakeTrackway, tmp_path: Path) -> None:
+    for i in range(30):
+        (tmp_path / f"m{i}.py").write_text(f"x = {i}\n")
+    (tmp_path / "skip.txt").write_text("no")
+    fake.answers["RegisterDataset"] = dataset_service_pb2.Dataset(
+        dataset="stdlib", manifest_digest="sha256:d", files=30, size_bytes=200, splits=["heldout", "train"]
+    )
+    command = ("dataset", "snapshot", "stdlib", str(tmp_path), "--include", "*.py", "--split", "heldout=0.2")
+    result = trackway(*command, "--project", "demo")
+    assert result.exit_code == 0, result.stderr
+    [request] = fake.requests("RegisterDataset")
+    manifest = json.loads(request.manifest)
+    assert (request.project, manifest["name"], manifest["root"]) == ("demo", "stdlib", str(tmp_path))
+    assert len(manifest["files"]) == 30
+    assert "heldout" in result.stdout
+    assert str(tmp_path) in result.stdout
+    assert trackway.json(*command)["manifest_digest"] == "sha256:d"
+    first, second = fake.requests("RegisterDataset")
+    assert first.manifest == second.manifest
+
+
+def test_datasets_are_shown_with_their_manifest(trackway: CommandLine, fake: FakeTrackway) -> None:
+    dataset = dataset_service_pb2.Dataset(dataset="d", manifest_digest="sha256:d", manifest=b'{"name":"d"}')
+    fake.answers["GetDataset"] = dataset
+    fake.answers["ListDatasets"] = dataset_service_pb2.ListDatasetsResponse(datasets=[dataset])
+    assert trackway.json("dataset", "show", "d")["manifest"] == {"name": "d"}
+    assert "sha256:d" in trackway("dataset", "list").stdout
+    assert trackway("dataset", "show", "d").exit_code == 0
+
+
+def test_snapshots_of_nothing_are_refused(trackway: CommandLine, fake: FakeTrackway, tmp_path: Path) -> None:
+    (tmp_path / "empty.py").touch()
+    result = trackway("dataset", "snapshot", "d", str(tmp_path))
+    assert result.exit_code == 2
+    assert "path: 1 empty files: empty.py" in result.stderr
+    assert trackway("dataset", "snapshot", "d", str(tmp_path / "gone")).exit_code == 2
+    assert trackway("dataset", "snapshot", "d", str(tmp_path), "--split", "x").exit_code == 2
+    assert fake.calls == []
+
+
+def test_what_is_not_there_is_exit_2(trackway: CommandLine, fake: FakeTrackway) -> None:
+    fake.errors["GetEvaluation"] = NotFound("there is no evaluation e9")
+    result = trackway("evaluation", "show", "e9")
+    assert (result.exit_code, result.stderr) == (2, "refused: there is no evaluation e9\n")
+
+
+def test_empty_listings_are_still_documents(trackway: CommandLine, fake: FakeTrackway) -> None:
+    fake.answers["ListPools"] = pool_service_pb2.ListPoolsResponse()
+    assert trackway.json("pool", "list") == []
+    assert yaml.safe_load(trackway("pool", "list", "-o", "yaml").stdout) == []
