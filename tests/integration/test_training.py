@@ -142,36 +142,25 @@ def test_killed_rank_resumes_bit_for_bit(cluster: Cluster, tmp_path: Path) -> No
     assert {step for _, step in losses(resumed)} == set(range(11, STEPS + 1))
     assert [item.samples_consumed for item in of(CheckpointPersisted, resumed[0])] == [15 * 12, 20 * 12]
 
+    # One rank goes on where two were: the same samples, none lost, none twice.
+    assert cluster.commit(again, resumed) == [15, 20]
+    longer = canonical_json({"steps": 25, "every": 5}).decode()
+    third = replace(again, attempt=3, epoch=3, attempt_token="token-3", hyperparameters_json=longer)
+    (alone,) = [wait_for_end(actor) for actor in cluster.start(third, 1)]
+    assert ended(alone).exit_code == 0
+    assert printed(alone)[0] == "starts at 20"
+    assert [item.samples_consumed for item in of(CheckpointPersisted, alone)] == [25 * 12]
 
-def test_capture_is_saved_although_the_trainer_died(cluster: Cluster) -> None:
+
+def test_hanging_trainer_shows_its_stack_and_what_it_captured_outlives_it(cluster: Cluster) -> None:
     spec = cluster.spec({"steps": 6, "every": 5, "hang_at": {"0": 5}})
     (actor,) = cluster.start(spec, 1)
     wait_until(lambda: bool(of(CheckpointCaptured, records(actor))))
-    os.kill(actor.ping().trainer_pid or 0, signal.SIGKILL)
-    found = wait_for_end(actor)
-    assert ended(found).signal == "SIGKILL"
-    assert cluster.commit(spec, [found]) == [5]
-
-
-def test_other_number_of_ranks_continues_the_same_samples(cluster: Cluster) -> None:
-    spec = cluster.spec({"steps": 10, "every": 5})
-    first = [wait_for_end(actor) for actor in cluster.start(spec, 2)]
-    assert cluster.commit(spec, first) == [5, 10]
-    hyperparameters = canonical_json({"steps": 15, "every": 5}).decode()
-    again = replace(spec, attempt=2, epoch=2, attempt_token="token-2", hyperparameters_json=hyperparameters)
-    (second,) = [wait_for_end(actor) for actor in cluster.start(again, 1)]
-    assert ended(second).exit_code == 0
-    assert printed(second)[0] == "starts at 10"
-    assert [item.samples_consumed for item in of(CheckpointPersisted, second)] == [15 * 12]
-
-
-def test_hanging_rank_shows_its_python_stack(cluster: Cluster) -> None:
-    (actor,) = cluster.start(cluster.spec({"steps": 6, "every": 5, "hang_at": {"0": 2}}), 1)
-    wait_until(lambda: actor.ping().last_step == 2)
     dump = actor.stacks()
     assert dump.source == "faulthandler"
     assert "train.py" in dump.text
     assert actor.stacks().source == "faulthandler"
-    actor.stop(0.1)
-    exited = ended(wait_for_end(actor))
-    assert (exited.signal, exited.stop_requested) == ("SIGTERM", True)
+    os.kill(actor.ping().trainer_pid or 0, signal.SIGKILL)
+    found = wait_for_end(actor)
+    assert ended(found).signal == "SIGKILL"
+    assert cluster.commit(spec, [found]) == [5]

@@ -51,7 +51,20 @@ def session(
     group = ProcessGroup(surroundings.ranks, device)
     found = local_datasets(datasets or {}, splits)
     given = Given(device=device, config=config or {}, seed=seed, datasets=found, skips_when_busy=False, error_file=None)
-    return Session(given, group=group, keeper=LocalKeeper(_local_run(surroundings, given), group))
+    return Session(given, group=group, keeper=LocalKeeper(local_run(surroundings, given), group))
+
+
+def local_run(surroundings: Surroundings, given: Given) -> LocalRun:
+    """The run that a program started by hand belongs to."""
+    config_digest = digest(dict(given.config) | {"seed": str(given.seed)})
+    inputs = RunInputs(
+        run_id=f"{surroundings.program}-{config_digest.partition(':')[2][:8]}",
+        world_size=surroundings.ranks.world_size,
+        config_digest=config_digest,
+        code_digest="",
+        dataset_digests=_digests(given.datasets),
+    )
+    return LocalRun(folder=surroundings.local_folder.absolute(), inputs=inputs)
 
 
 def _supervised(surroundings: Surroundings, supervised: Supervised, device: torch.device) -> Session:
@@ -80,18 +93,6 @@ def _device(surroundings: Surroundings) -> torch.device:
     device = torch.device("cuda", surroundings.ranks.local_rank)
     torch.cuda.set_device(device)
     return device
-
-
-def _local_run(surroundings: Surroundings, given: Given) -> LocalRun:
-    config_digest = digest(dict(given.config) | {"seed": str(given.seed)})
-    inputs = RunInputs(
-        run_id=f"{surroundings.program}-{config_digest.partition(':')[2][:8]}",
-        world_size=surroundings.ranks.world_size,
-        config_digest=config_digest,
-        code_digest="",
-        dataset_digests=_digests(given.datasets),
-    )
-    return LocalRun(folder=surroundings.local_folder.absolute(), inputs=inputs)
 
 
 def _digests(datasets: Mapping[str, Dataset]) -> tuple[str, ...]:
