@@ -196,7 +196,7 @@ def test_snapshots_of_nothing_are_refused(trackway: CommandLine, fake: FakeTrack
     (tmp_path / "empty.py").touch()
     result = trackway("dataset", "snapshot", "d", str(tmp_path))
     assert result.exit_code == 2
-    assert "path: 1 empty files: empty.py" in result.stderr
+    assert "path: all 1 files are empty: empty.py" in result.stderr
     assert trackway("dataset", "snapshot", "d", str(tmp_path / "gone")).exit_code == 2
     assert trackway("dataset", "snapshot", "d", str(tmp_path), "--split", "x").exit_code == 2
     assert fake.calls == []

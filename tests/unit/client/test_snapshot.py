@@ -108,11 +108,26 @@ def test_a_link_to_a_file_is_read_and_one_to_a_folder_refused(corpus: Path) -> N
         take_snapshot("d", (corpus,), Globs(), EVERYTHING)
 
 
-def test_empty_files_are_named(corpus: Path) -> None:
+def test_empty_files_are_kept_and_counted(corpus: Path) -> None:
+    (corpus / "pkg0" / "__init__.py").touch()
+    taken = take_snapshot("d", (corpus,), Globs(), EVERYTHING)
+    assert taken.empty_files == 1
+    sizes = {file["path"]: file["bytes"] for file in json.loads(taken.manifest)["files"]}
+    assert sizes["pkg0/__init__.py"] == 0
+
+
+def test_only_empty_files_are_no_dataset(tmp_path: Path) -> None:
     for i in range(7):
-        (corpus / f"empty_{i}.py").touch()
-    with pytest.raises(CommandRejected, match=r"7 empty files: empty_0\.py.* and 2 more.*--exclude"):
+        (tmp_path / f"empty_{i}.py").touch()
+    with pytest.raises(CommandRejected, match=r"all 7 files are empty: empty_0\.py"):
+        take_snapshot("d", (tmp_path,), Globs(), EVERYTHING)
+
+
+def test_what_is_no_file_is_refused(corpus: Path) -> None:
+    os.mkfifo(corpus / "pipe")
+    with pytest.raises(CommandRejected, match="neither a file nor a folder"):
         take_snapshot("d", (corpus,), Globs(), EVERYTHING)
+    assert take_snapshot("d", (corpus,), Globs(exclude=("pipe",)), EVERYTHING).empty_files == 0
 
 
 @pytest.mark.parametrize(

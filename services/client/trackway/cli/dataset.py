@@ -98,6 +98,10 @@ def list_(session: Session, project: str) -> None:
 
 
 def _show(session: Session, registered: Dataset, taken: Snapshot) -> None:
+    if taken.empty_files:
+        click.echo(
+            f"{taken.empty_files} of the files are empty; --exclude them if they are there by mistake.", err=True
+        )
     if session.output != TABLE:
         print_document(session.output, _document(registered))
         return

@@ -21,6 +21,10 @@ class _Root(LazyGroup):
         "evaluation": LazyCommand("trackway.cli.evaluation:evaluation", "Look at evaluations."),
         "pool": LazyCommand("trackway.cli.pool:pool", "Look at pools and what they offer."),
         "sql": LazyCommand("trackway.cli.sql:sql", "Run one SELECT over the read model."),
+        "up": LazyCommand("trackway.cli.local:up", "Start a local stack."),
+        "down": LazyCommand("trackway.cli.local:down", "Stop the local stack."),
+        "status": LazyCommand("trackway.cli.local:status", "Show how each part of the local stack is."),
+        "logs": LazyCommand("trackway.cli.local:logs", "Print the log of a part of the local stack."),
     }
 
     def invoke(self, ctx: click.Context) -> Any:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import stat
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,7 +14,7 @@ from trackway_common.errors import CommandRejected, FieldViolation
 from trackway.client.ignore import glob_regex
 
 _NAMED = 5
-"""Files that an error names; it counts the others."""
+"""Files that an error names."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,7 +49,7 @@ def select_files(paths: Sequence[Path], globs: Globs) -> Selection:
     """Return the files at and below the paths.
 
     Raises:
-        CommandRejected: nothing there, nothing chosen, empty or unreadable files, a link to a folder.
+        CommandRejected: nothing there, nothing chosen, only empty files, a file that can't be read, a link to a folder.
     """
     root = _root(paths)
     chosen = _Chosen(root, globs)
@@ -95,7 +96,10 @@ class _Chosen:
     def _file(self, path: Path, relative: str) -> Iterator[DatasetFile]:
         if self._include and not any(regex.fullmatch(relative) for regex in self._include):
             return
-        yield DatasetFile(path=relative, source=path, size_bytes=path.stat().st_size)
+        status = path.stat()
+        if not stat.S_ISREG(status.st_mode):
+            raise refused("path", f"{path} is neither a file nor a folder; --exclude {relative}")
+        yield DatasetFile(path=relative, source=path, size_bytes=status.st_size)
 
     def _relative(self, path: Path) -> str:
         relative = path.relative_to(self._root).as_posix()
@@ -117,9 +121,9 @@ def _check(files: tuple[DatasetFile, ...], globs: Globs) -> None:
     if not files:
         narrowed = "; loosen --include and --exclude" if globs.include or globs.exclude else ""
         raise refused("path", f"no files there{narrowed}")
-    # Special files have size 0 too, so this refuses them as well.
-    if empty := [file.path for file in files if file.size_bytes == 0]:
-        named = ", ".join(empty[:_NAMED]) + (f" and {len(empty) - _NAMED} more" if len(empty) > _NAMED else "")
-        raise refused("path", f"{len(empty)} empty files: {named}; nothing is learned from them, --exclude them")
+    if not any(file.size_bytes for file in files):
+        named = ", ".join(file.path for file in files[:_NAMED])
+        raise refused("path", f"all {len(files)} files are empty: {named}; is it the right folder?")
     if unreadable := [file.path for file in files if not os.access(file.source, os.R_OK)]:
-        raise refused("path", f"{len(unreadable)} files can't be read, first {unreadable[0]}; make them readable")
+        first = ", ".join(unreadable[:_NAMED])
+        raise refused("path", f"{len(unreadable)} files can't be read: {first}; make them readable or --exclude them")

@@ -38,6 +38,8 @@ class Snapshot:
     manifest: bytes
     """Canonical JSON: {name, root, files: [{path, bytes, sha256, split}], splits: {name: digest}}."""
     splits: tuple[SplitSummary, ...]
+    empty_files: int
+    """Kept, as they are part of what is there; nothing is learned from them."""
 
 
 def take_snapshot(
@@ -62,7 +64,8 @@ def take_snapshot(
     body = canonical_json(manifest)
     if len(body) > MAX_MANIFEST_BYTES:
         raise refused("path", f"{len(entries)} files make a manifest of {len(body)} bytes; take several snapshots")
-    return Snapshot(name=name, root=selection.root, manifest=body, splits=splits)
+    empty_files = sum(file.size_bytes == 0 for file in selection.files)
+    return Snapshot(name=name, root=selection.root, manifest=body, splits=splits, empty_files=empty_files)
 
 
 def _entry(file: DatasetFile, rule: SplitRule, progress: Progress) -> dict[str, Json]:
