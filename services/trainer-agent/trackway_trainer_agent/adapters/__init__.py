@@ -1,0 +1,1 @@
+"""What the agent reaches the world through: Ray in a child process, the log spool on disk."""

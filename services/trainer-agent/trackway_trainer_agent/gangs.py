@@ -1,0 +1,124 @@
+"""The cluster as a port: gangs of rank actors that outlive whoever made them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+from trackway_common.errors import TrackwayError
+
+from trackway_trainer_agent.domain.observations import SubstrateCause
+from trackway_trainer_agent.worker.rank_spec import RankSpec
+from trackway_trainer_agent.worker.records import DrainBatch, RankDescription
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, order=True)
+class GangName:
+    """All ranks of one attempt."""
+
+    run_id: str
+    attempt: int
+
+    def __str__(self) -> str:
+        return f"trackway-{self.run_id}-{self.attempt}"
+
+    def actor(self, rank: int) -> str:
+        """Name of a rank's actor."""
+        return f"{self}-r{rank}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bundle:
+    """Resources of one rank."""
+
+    cpus: float
+    accelerators: int = 0
+    memory_bytes: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GangRequest:
+    """A gang to make; ``bundles[rank]`` is what that rank gets, all of them or none."""
+
+    name: GangName
+    bundles: tuple[Bundle, ...]
+    wait_s: float
+    """How long the cluster may take to grant them."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClusterView:
+    """The cluster as it is now."""
+
+    cluster_id: str
+    """Changes when the cluster's head is started anew: nothing that was placed before is there then."""
+    cpus: float
+    accelerators: int
+    memory_bytes: int
+    nodes: tuple[str, ...]
+    """Ids of those that live."""
+
+
+class PlacementFailed(TrackwayError):
+    """The cluster did not grant the gang's resources; nothing of it is left there."""
+
+
+class RankGone(TrackwayError):
+    """The rank's actor is dead; nothing can be asked of it any more."""
+
+    def __init__(self, rank: int, cause: SubstrateCause, text: str) -> None:
+        super().__init__(rank, cause, text)
+        self.rank = rank
+        self.cause = cause
+        self.text = text
+        """The cluster's own words."""
+
+
+class Gangs(Protocol):
+    """Every method waits on the cluster, and raises ``Unavailable`` while the cluster can't be reached.
+
+    Actors are named and detached: what one process made, another finds. Success of ``start``, ``stop`` and
+    ``kill`` says that the actor heard it; what came of it is told by ``drain``.
+    """
+
+    async def cluster(self) -> ClusterView:
+        """The cluster as it is now."""
+        ...
+
+    async def existing(self) -> Mapping[GangName, frozenset[int]]:
+        """Gangs of which anything is left, with the ranks whose actors live."""
+        ...
+
+    async def create(self, request: GangRequest) -> tuple[RankDescription, ...]:
+        """Place the gang and start its actors; where each rank landed, in their order.
+
+        Raises:
+            PlacementFailed: the resources were not granted in time, or an actor did not start.
+        """
+        ...
+
+    async def start(self, gang: GangName, rank: int, spec: RankSpec) -> None:
+        """Have the rank's program started; the same spec again changes nothing.
+
+        Raises:
+            RankGone: its actor is dead; so do the other calls to a rank.
+            CommandRejected: the actor was started with another spec.
+        """
+        ...
+
+    async def drain(self, gang: GangName, rank: int, after: int) -> DrainBatch:
+        """Records behind the cursor; 0 reads all facts again."""
+        ...
+
+    async def stop(self, gang: GangName, rank: int, grace_s: float) -> None:
+        """Ask the rank's program to end, and kill it after the grace."""
+        ...
+
+    async def kill(self, gang: GangName, rank: int) -> None:
+        """Kill the rank's program; what it captured is still saved."""
+        ...
+
+    async def remove(self, gang: GangName) -> None:
+        """Kill what is left of the gang and give its resources back; nothing left is no error."""
+        ...

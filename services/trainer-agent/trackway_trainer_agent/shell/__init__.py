@@ -1,0 +1,1 @@
+"""Performs what the domain decides, and records the outcome."""
