@@ -45,7 +45,8 @@ def session(
     surroundings = read_surroundings(os.environ)
     device = _device(surroundings)
     torch.set_num_threads(surroundings.threads)
-    torch.use_deterministic_algorithms(surroundings.deterministic)
+    # Not use_deterministic_algorithms: that also loads torch's compiler, seconds at every start.
+    torch.set_deterministic_debug_mode("error" if surroundings.deterministic else "default")
     if surroundings.supervised is not None:
         return _supervised(surroundings, surroundings.supervised, device)
     group = ProcessGroup(surroundings.ranks, device)

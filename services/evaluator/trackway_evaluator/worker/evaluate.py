@@ -50,7 +50,8 @@ def _make_deterministic() -> None:
     # Two threads on a busy machine are slower than one, and sums depend on how many there are.
     torch.set_num_threads(1)
     torch.manual_seed(0)
-    torch.use_deterministic_algorithms(True, warn_only=True)
+    # Not use_deterministic_algorithms: that also loads torch's compiler, seconds at every start.
+    torch.set_deterministic_debug_mode("warn")
 
 
 def _outcomes(request: WorkRequest, inputs: Inputs, folder: WorkFolder) -> Iterator[TaskOutcome]:

@@ -16,8 +16,8 @@ from trackway_common.object_store.port import ObjectStore
 from trackway_evaluator.worker.checkpoint import manifest_of
 from trackway_evaluator.worker.user_code import CONFIG_INVALID, load_function
 
-MODEL_PREFIX = "model."
-"""What the training SDK puts before the names of the model's tensors."""
+STATE = "trackway"
+"""Member of a shard's metadata: JSON that says which tensor is what (written by ``trackway.training``)."""
 
 
 def load_model(
@@ -45,18 +45,30 @@ def load_model(
 
 
 def load_weights(store: ObjectStore, checkpoint: CheckpointRef) -> dict[str, torch.Tensor]:
-    """The model's tensors from the checkpoint's shards; replicas that several ranks wrote count once."""
+    """The model's tensors by the names of its ``state_dict``, every byte checked.
+
+    Raises:
+        CommandRejected: the checkpoint is damaged, or holds no model.
+    """
     manifest = manifest_of(store, checkpoint)
     prefix = checkpoint_prefix(manifest.run_id, manifest.name)
-    # A folder that another trainer wrote holds its model under the model's own names.
-    marker = "" if manifest.layout == DIRECTORY_LAYOUT else MODEL_PREFIX
+    # A folder that another trainer wrote holds its model under the model's own names, all of it.
+    read = safetensors.torch.load if manifest.layout == DIRECTORY_LAYOUT else _session_weights
     weights: dict[str, torch.Tensor] = {}
     for record in manifest.files:
-        if not record.path.endswith(".safetensors"):
-            continue
-        for name, tensor in safetensors.torch.load(bytes(read_file(store, prefix, record))).items():
-            if name.startswith(marker):
-                weights.setdefault(name.removeprefix(marker), tensor)
+        if record.path.endswith(".safetensors"):
+            weights |= read(bytes(read_file(store, prefix, record)))
     if not weights:
-        raise CommandRejected(f"step {checkpoint.step} holds no tensor named {marker}…", reason=CONFIG_INVALID)
+        raise CommandRejected(f"the checkpoint of step {checkpoint.step} holds no model", reason=CONFIG_INVALID)
     return weights
+
+
+def _session_weights(shard: bytes) -> dict[str, torch.Tensor]:
+    """The model in a rank's shard; every rank but the first has none."""
+    header = json.loads(shard[8 : 8 + int.from_bytes(shard[:8], "little")])
+    state = json.loads(header.get("__metadata__", {}).get(STATE, "{}"))
+    places = {name: place["$tensor"] for name, place in state.get("model", {}).items()}
+    if not places:
+        return {}
+    tensors = safetensors.torch.load(shard)
+    return {name: tensors[place] for name, place in places.items()}
