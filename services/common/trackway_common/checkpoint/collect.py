@@ -6,7 +6,7 @@ Every step may be the last before a crash; the next collection goes on from ther
 from __future__ import annotations
 
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from trackway_common.checkpoint.commit_log import CommitLog
 from trackway_common.checkpoint.entries import Deleted, Supersede, Tombstone
@@ -24,11 +24,11 @@ GRACE_MS = 60_000
 class Collected:
     """What one collection did."""
 
-    superseded: tuple[int, ...]
-    tombstoned: tuple[int, ...]
-    deleted: tuple[int, ...]
+    superseded: tuple[int, ...] = ()
+    tombstoned: tuple[int, ...] = ()
+    deleted: tuple[int, ...] = ()
     """Slots of commits."""
-    dropped: tuple[str, ...]
+    dropped: tuple[str, ...] = ()
     """Folders that no commit can ever name."""
 
 
@@ -38,32 +38,39 @@ def collect(log: CommitLog, policy: KeepLast, *, grace_ms: int = GRACE_MS) -> Co
     Raises:
         Unavailable: storage failed half-way; call again.
     """
-    superseded = _supersede(log, policy)
+    superseded = supersede(log, policy)
+    return replace(reclaim(log, grace_ms=grace_ms), superseded=superseded)
+
+
+def supersede(log: CommitLog, policy: KeepLast) -> tuple[int, ...]:
+    """Say in the log which commits the policy does not count on any more; return their slots."""
+    slots = [commit.slot for commit in to_supersede(log.refresh(), policy)]
+    return tuple(slot for slot in slots if _appended(log, Supersede(commit_slot=slot, by_policy=str(policy))))
+
+
+def reclaim(log: CommitLog, *, grace_ms: int = GRACE_MS) -> Collected:
+    """Free what the log says may be freed: superseded and not held, or never to be committed. Needs no policy."""
+    log.refresh()
     tombstoned = _tombstone(log)
     _empty_trash(log.store, log.run_id)
     deleted = _delete(log, grace_ms)
     dropped = _drop_abandoned(log)
     log.store.sweep(log_prefix(log.run_id))
-    return Collected(superseded=superseded, tombstoned=tombstoned, deleted=deleted, dropped=dropped)
-
-
-def _supersede(log: CommitLog, policy: KeepLast) -> tuple[int, ...]:
-    slots = tuple(commit.slot for commit in to_supersede(log.refresh(), policy))
-    for slot in slots:
-        log.append(Supersede(commit_slot=slot, by_policy=str(policy)))
-    return slots
+    return Collected(tombstoned=tombstoned, deleted=deleted, dropped=dropped)
 
 
 def _tombstone(log: CommitLog) -> tuple[int, ...]:
-    done: list[int] = []
-    for commit in to_tombstone(log.state, log.now_ms()):
-        try:
-            log.append(Tombstone(commit_slot=commit.slot))
-        except CommandRejected:
-            # A hold or a quarantine took the slot first and changed what may go; the next collection sees it.
-            continue
-        done.append(commit.slot)
-    return tuple(done)
+    slots = [commit.slot for commit in to_tombstone(log.state, log.now_ms())]
+    return tuple(slot for slot in slots if _appended(log, Tombstone(commit_slot=slot)))
+
+
+def _appended(log: CommitLog, body: Supersede | Tombstone) -> bool:
+    """False when a hold or a quarantine took the slot first and changed what may go; the next collection sees it."""
+    try:
+        log.append(body)
+    except CommandRejected:
+        return False
+    return True
 
 
 def _delete(log: CommitLog, grace_ms: int) -> tuple[int, ...]:

@@ -52,3 +52,20 @@ def to_delete(state: LogState, now_ms: int, grace_ms: int) -> tuple[CommitState,
         for commit in state.commits.values()
         if commit.tombstoned is not None and commit.deleted is None and commit.tombstoned_at_ms + grace_ms <= now_ms
     )
+
+
+def next_due_ms(state: LogState, grace_ms: int) -> int | None:
+    """When something more may be freed without another entry: a grace ends, or a hold; None when nothing waits."""
+    graces = [
+        commit.tombstoned_at_ms + grace_ms
+        for commit in state.commits.values()
+        if commit.tombstoned is not None and commit.deleted is None
+    ]
+    holds = [
+        hold.expires_at_ms
+        for commit in state.commits.values()
+        if commit.superseded is not None and commit.tombstoned is None
+        for hold in commit.holds
+        if hold.expires_at_ms is not None
+    ]
+    return min((*graces, *holds), default=None)

@@ -6,12 +6,12 @@ import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
-from trackway_common.checkpoint.collect import collect
+from trackway_common.checkpoint.collect import collect, reclaim
 from trackway_common.checkpoint.entries import Deleted, Fence, Hold, Quarantine, Release, Supersede, Tombstone
 from trackway_common.checkpoint.fsck import fsck
 from trackway_common.checkpoint.layout import CheckpointName, data_prefix, trash_prefix
 from trackway_common.checkpoint.resume import choose_resume_target, raise_fence
-from trackway_common.checkpoint.retention import KeepLast, to_supersede
+from trackway_common.checkpoint.retention import KeepLast, next_due_ms, to_supersede
 from trackway_common.errors import CommandRejected
 from trackway_common.object_store import InMemoryObjectStore
 from trackway_common.testing.checkpoints import CheckpointedRun
@@ -159,6 +159,21 @@ def test_the_policy_is_pure(trained):
     state = trained.log().refresh()
     assert [commit.slot for commit in to_supersede(state, KeepLast(count=3))] == [2, 3]
     assert trained.log().refresh() == state
+
+
+def test_the_log_says_when_more_may_be_freed(trained):
+    assert next_due_ms(trained.log().refresh(), GRACE_MS) is None
+    trained.log().append(Hold(commit_slot=2, consumer="evaluator", reason="r", ttl_seconds=5))
+    trained.log().append(Hold(commit_slot=3, consumer="evaluator", reason="promoted"))
+    collect(trained.log(), KEEP_2, grace_ms=GRACE_MS)
+    assert next_due_ms(trained.log().refresh(), GRACE_MS) == trained.now_ms + GRACE_MS
+    trained.now_ms += GRACE_MS
+    assert reclaim(trained.log(), grace_ms=GRACE_MS).deleted == (4,)
+    assert next_due_ms(trained.log().refresh(), GRACE_MS) == trained.now_ms - GRACE_MS + 5000
+    trained.now_ms += 5000
+    assert reclaim(trained.log(), grace_ms=0).deleted == (2,)
+    assert next_due_ms(trained.log().refresh(), GRACE_MS) is None
+    assert steps(trained) == [2, 4, 5]
 
 
 class Retention(RuleBasedStateMachine):

@@ -1,0 +1,1 @@
+"""What the checkpointer keeps beside the commit logs."""

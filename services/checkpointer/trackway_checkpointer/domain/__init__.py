@@ -1,0 +1,1 @@
+"""What entries of a commit log are as facts, and what a command asks for."""

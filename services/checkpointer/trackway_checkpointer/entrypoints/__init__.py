@@ -1,0 +1,1 @@
+"""How others ask the checkpointer."""
