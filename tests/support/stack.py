@@ -35,13 +35,14 @@ class Answer:
 class Stack:
     """One stack in one state folder."""
 
-    def __init__(self, state: Path) -> None:
+    def __init__(self, state: Path, only: frozenset[str] | None = None) -> None:
         self.state = state
         self.folder = StateFolder(state)
+        self._options = StackOptions(cpus=CPUS, only=only)
 
     def up(self) -> None:
         """Start it, or attach; returns when everything is ready."""
-        up(self.folder, StackOptions(cpus=CPUS), timeout_s=START_TIMEOUT_S)
+        up(self.folder, self._options, timeout_s=START_TIMEOUT_S)
 
     def down(self) -> None:
         """Stop it; the state stays."""
@@ -92,9 +93,9 @@ def wait_until(holds: Callable[[], bool], timeout_s: float, *, what: str) -> Non
         time.sleep(POLL_S)
 
 
-def running_stack(state: Path) -> Iterator[Stack]:
-    """Start a stack, hand it out, stop it."""
-    stack = Stack(state)
+def running_stack(state: Path, only: frozenset[str] | None = None) -> Iterator[Stack]:
+    """Start a stack or some of its parts, hand it out, stop it."""
+    stack = Stack(state, only)
     try:
         stack.up()
         yield stack
