@@ -13,7 +13,7 @@ import grpc
 import pytest
 from trackway.client import TrackwayClient
 from trackway.client.connections import TRAINER_AGENT, Connections
-from trackway_common.errors import NotFound, Unavailable
+from trackway_common.errors import CommandRejected, NotFound, Unavailable
 from trackway_proto.v1.agent_service_pb2 import TailLogsResponse
 from trackway_proto.v1.directory_service_pb2 import ServiceEndpoint
 from trackway_proto.v1.evaluation_service_pb2 import ListEvaluationsResponse
@@ -160,3 +160,9 @@ def test_tls_with_a_client_certificate(certificates: Path, monkeypatch: pytest.M
     with TrackwayClient(endpoint) as client, pytest.raises(Unavailable):
         list(client.pools())
     server.stop(None).wait()
+
+
+def test_a_missing_certificate_is_refused_by_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TRACKWAY_RPC__CA_FILE", str(tmp_path / "gone.pem"))
+    with pytest.raises(CommandRejected, match=r"gone\.pem: No such file.*TRACKWAY_RPC__CA_FILE"):
+        TrackwayClient("127.0.0.1:1")

@@ -97,12 +97,16 @@ def logs(session: Session, run: str, rank: int | None, follow: bool) -> None:
 
     RUN means its newest attempt; write RUN/ATTEMPT for another one.
     """
+    printed = False
     with session.connect() as client:
         for line in client.logs(run, rank=rank, follow=follow):
+            printed = True
             if session.output == TABLE:
                 click.echo(_log_text(line), err=line.stream == "stderr")
             else:
                 print_stream_item(session.output, document(line))
+    if not printed:
+        click.echo("Nothing was printed yet.", err=True)
 
 
 @click.command()

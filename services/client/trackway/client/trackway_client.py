@@ -17,7 +17,6 @@ from google.protobuf.message import Message
 from trackway_common.errors import CommandRejected
 from trackway_common.events import RunPhase
 from trackway_common.ids import uuid7
-from trackway_common.rpc_client import credentials
 from trackway_proto.v1 import checkpoint_service_pb2 as checkpoints_pb
 from trackway_proto.v1 import dataset_service_pb2 as datasets_pb
 from trackway_proto.v1 import evaluation_service_pb2 as evaluations_pb
@@ -28,7 +27,7 @@ from trackway_proto.v1.vocabulary_pb2 import RunPhase as WirePhase
 
 from trackway.client import resources
 from trackway.client.calls import LONG_S, QUICK_S, VERIFY_S, call
-from trackway.client.connections import SCHEDULER, Connections
+from trackway.client.connections import SCHEDULER, Connections, tls_credentials
 from trackway.client.endpoints import scheduler_endpoint
 from trackway.client.logs import LogQuery, followed_lines, kept_lines
 from trackway.client.names import checkpoint_name, parse_attempt, run_id
@@ -58,8 +57,7 @@ class TrackwayClient:
         folder = Path(state) if state else settings.state
         # A state folder that was named outright speaks louder than an endpoint of the environment.
         address = endpoint or ("" if state else settings.endpoint)
-        tls = credentials(settings.ca_file, settings.cert_file, settings.key_file)
-        self._services = Connections(lambda: scheduler_endpoint(address, folder), tls)
+        self._services = Connections(lambda: scheduler_endpoint(address, folder), tls_credentials(settings))
         self._to = Stubs(self._services)
 
     def __enter__(self) -> Self:
