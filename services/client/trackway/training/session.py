@@ -147,7 +147,7 @@ class Session:
     def report(self, step: int, **metrics: SupportsFloat) -> None:
         """Say that a step is finished and what was measured in it: ``report(step, loss=loss, lr=lr)``."""
         self.step = step
-        self._metrics = {name: float(value) for name, value in metrics.items()}
+        self._metrics = {name: _number(value) for name, value in metrics.items()}
         self._keeper.report(step, self._metrics)
         if self._prepared is not None and not self._warmed:
             # Now the optimizer has its state, and a checkpoint its full size.
@@ -235,3 +235,7 @@ class Session:
             return
         state = first if self.rank == 0 else read_shard(source, self.rank, self.device)
         restore_generators(state[GENERATORS], self.device)
+
+
+def _number(value: SupportsFloat) -> float:
+    return float(value.detach() if isinstance(value, torch.Tensor) else value)
