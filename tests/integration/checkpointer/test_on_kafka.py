@@ -40,6 +40,7 @@ class Process:
             "TRACKWAY_CHECKPOINTER__GRACE_S": "0",
             "TRACKWAY_CHECKPOINTER__SWEEP_S": "0.5",
         }
+        self.instance = instance
         self._log = folder / f"{instance}.log"
         self.started: subprocess.Popen[bytes] | None = None
 
@@ -97,8 +98,8 @@ async def test_kills_lose_and_double_nothing(kafka, log, tmp_path):
             run.write(name)
             await sender.send(command(run, name), key=run.run_id)
             if step % (STEPS // KILLS) == 0:
-                victim = processes[step % 2]
-                await committed(run, step - 3)
+                await committed(run, step - 2)
+                victim = busiest(run, processes)
                 victim.kill()
                 victim.start()
         await committed(run, STEPS)
@@ -107,7 +108,7 @@ async def test_kills_lose_and_double_nothing(kafka, log, tmp_path):
         commits = await facts_of(log, run, entries)
     finally:
         codes = [process.stop() for process in processes]
-    assert codes == [0, 0]
+    assert {*codes} <= {0, -signal.SIGTERM}, "asked to stop while it starts, Python itself ends"
     assert [commit.first_seq for commit in commits] == list(range(1, entries + 1))
     steps = [fact.checkpoint.step for c in commits for fact in c.facts if isinstance(fact, CheckpointCommitted)]
     assert steps == list(range(1, STEPS + 1))
@@ -116,6 +117,12 @@ async def test_kills_lose_and_double_nothing(kafka, log, tmp_path):
     assert len(report.verified) == 2
     for process in processes:
         assert '"level": "error"' not in process.said()
+
+
+def busiest(run, processes) -> Process:
+    """The one that wrote last, probably in the middle of something."""
+    writer = run.log().tip().writer
+    return next((process for process in processes if writer == f"checkpointer/{process.instance}"), processes[0])
 
 
 def command(run, name) -> CommitCheckpoint:
