@@ -16,7 +16,7 @@ help: ## Show what there is
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 setup: $(READY) ## Install everything below .venv and .build
-	@$(BIN)/python -m trackway.local.kafka_jars
+	@$(BIN)/python -c "from trackway.local.maven import ensure_jars, libs_folder; ensure_jars(libs_folder())"
 
 demo: setup ## Run the chain on this machine: kill a worker, resume, evaluate, explain
 	@$(BIN)/python examples/demo/demo.py
