@@ -70,7 +70,19 @@ def run_demo(state: Path, config: Path) -> list[str]:
     trackway("up", state=state)
     part("Data: the standard library's own text, by digest")
     stdlib = sysconfig.get_path("stdlib")
-    trackway("dataset", "snapshot", "stdlib", stdlib, "--include", "*.py", "--split", "heldout=0.1", state=state)
+    trackway(
+        "dataset",
+        "snapshot",
+        "stdlib",
+        stdlib,
+        "--include",
+        "*.py",
+        "--exclude",
+        "site-packages/*",
+        "--split",
+        "heldout=0.1",
+        state=state,
+    )
     with TrackwayClient(state=state) as client:
         run_id = submit(client, config, state)
         facts = hurt_and_watch(client, run_id)
