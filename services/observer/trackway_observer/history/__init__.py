@@ -1,0 +1,1 @@
+"""Reading what was projected: attempts, explanations, people's own SQL."""
