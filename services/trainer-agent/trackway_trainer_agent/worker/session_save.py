@@ -44,12 +44,9 @@ class SessionSave:
             items=self.captured.items,
             cursor=cursor_record(self.captured),
         )
-        with (
-            mmap.mmap(self.staging, os.fstat(self.staging).st_size, prot=mmap.PROT_READ) as memory,
-            memoryview(memory) as whole,
-            whole[: self.captured.size_bytes] as shard,
-        ):
-            write_rank_part(self.store, run_inputs(self.spec), part, shard)
+        # Unmapped when the last view of it is gone: closing it here would hide an error whose frames still hold one.
+        memory = mmap.mmap(self.staging, os.fstat(self.staging).st_size, prot=mmap.PROT_READ)
+        write_rank_part(self.store, run_inputs(self.spec), part, memoryview(memory)[: self.captured.size_bytes])
         return CheckpointPersisted(
             step=self.step,
             nonce=self.nonce,

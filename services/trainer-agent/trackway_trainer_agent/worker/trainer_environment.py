@@ -15,6 +15,8 @@ from trackway_trainer_agent.worker.workplace import Workplace
 
 PRIVATE_PREFIXES = ("RAY_", "TRACKWAY_", "TORCHELASTIC_")
 """Ray's internals, and the settings of services, with their secrets: none of a trainer's business."""
+PRIVATE = frozenset({"PYTHONBREAKPOINT"})
+"""Ray points it at its own debugger."""
 KEPT = frozenset({"TRACKWAY_STACK_ID"})
 """`trackway down` finds a stack's processes by it."""
 
@@ -45,7 +47,7 @@ def trainer_environment(
     spec: RankSpec, *, place: Workplace, code: Path, resume: Path | None, inherited: Mapping[str, str]
 ) -> dict[str, str]:
     """Everything that the trainer finds in its environment."""
-    kept = {name: value for name, value in inherited.items() if name in KEPT or not name.startswith(PRIVATE_PREFIXES)}
+    kept = {name: value for name, value in inherited.items() if name in KEPT or not _is_private(name)}
     python_path = os.pathsep.join(filter(None, (str(code), inherited.get("PYTHONPATH"))))
     return {
         # Defaults that the inherited environment may override.
@@ -58,6 +60,10 @@ def trainer_environment(
         "CUDA_VISIBLE_DEVICES": ",".join(spec.visible_devices),
         **dict(spec.environment),
     }
+
+
+def _is_private(name: str) -> bool:
+    return name in PRIVATE or name.startswith(PRIVATE_PREFIXES)
 
 
 def _torchrun_contract(spec: RankSpec, place: Workplace) -> dict[str, str]:

@@ -23,6 +23,7 @@ from trackway_trainer_agent.worker.workplace import Workplace
 
 logger = logging.getLogger(__name__)
 STDERR_TAIL = 50
+NICENESS = 10
 LAST_WORDS_S = 5.0
 """For reading what a dead trainer left in its pipes."""
 
@@ -76,6 +77,8 @@ class TrainerRun:
 
     def _report_environment(self, prepared: Prepared) -> threading.Thread:
         def report() -> None:
+            # Inherited by the process that looks: the trainer's start comes first.
+            os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), NICENESS)
             try:
                 seen = observe_environment(prepared.python, prepared.environment)
             except Unavailable as error:
