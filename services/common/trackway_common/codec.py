@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import math
 import types
 import typing
 from datetime import UTC, datetime
@@ -53,6 +54,9 @@ _MODULES = (
     telemetry_pb2,
     vocabulary_pb2,
 )
+
+
+_NOT_FINITE = {"nan": "NaN", "inf": "Infinity", "-inf": "-Infinity"}
 
 
 class CorruptRecord(TrackwayError):
@@ -119,6 +123,20 @@ def commit_headers(commit: Commit) -> Headers:
         "traceparent": commit.traceparent,
     }
     return tuple((name, value.encode()) for name, value in named.items() if value)
+
+
+def encode_fact(fact: Fact | UnknownFact) -> bytes:
+    """Return one fact as it stands in its commit; of a newer schema's, the bytes that came."""
+    return _event(fact).SerializeToString(deterministic=True)
+
+
+def decode_fact(data: bytes) -> Fact | UnknownFact:
+    """Parse what ``encode_fact`` returned.
+
+    Raises:
+        CorruptRecord: the bytes are no fact.
+    """
+    return _fact(_parse(commit_pb2.Event(), data))
 
 
 def encode_request(request: Request) -> bytes:
@@ -188,7 +206,7 @@ def fact_name(fact: Fact | UnknownFact) -> str:
 
 
 def fact_fields(fact: Any) -> Any:
-    """Return a dataclass as JSON values: times as ISO 8601, enums by name, bytes as hex."""
+    """Return a dataclass as JSON values: times as ISO 8601, enums by name, bytes as hex, NaN as "NaN"."""
     match fact:
         case _ if dataclasses.is_dataclass(fact) and not isinstance(fact, type):
             return {field.name: fact_fields(getattr(fact, field.name)) for field in dataclasses.fields(fact)}
@@ -198,6 +216,8 @@ def fact_fields(fact: Any) -> Any:
             return fact.isoformat()
         case bytes():
             return fact.hex()
+        case float() if not math.isfinite(fact):
+            return _NOT_FINITE[str(fact)]
     return fact
 
 
@@ -349,4 +369,7 @@ def _timestamp(moment: datetime) -> Timestamp:
 
 
 def _datetime(stamp: Timestamp) -> datetime:
-    return stamp.ToDatetime(tzinfo=UTC)
+    try:
+        return stamp.ToDatetime(tzinfo=UTC)
+    except ValueError as error:
+        raise CorruptRecord(f"a time that no calendar has: {error}") from error

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 import types
 import typing
 from datetime import UTC, datetime
@@ -14,6 +15,7 @@ from hypothesis import strategies as st
 from trackway_common import codec, events
 from trackway_common.commit import Commit, Term, UnknownFact
 from trackway_common.partitioner import murmur2, partition_of
+from trackway_proto.v1 import commit_pb2
 
 NOW = datetime(2026, 3, 4, 5, 6, 7, 891_000, tzinfo=UTC)
 FACTS = typing.get_args(events.Fact)
@@ -123,3 +125,22 @@ def test_murmur2_is_kafkas(key, expected):
 
 def test_partition_is_in_range():
     assert {partition_of(str(i).encode(), 12) for i in range(500)} == set(range(12))
+
+
+def test_times_that_no_calendar_has_are_corrupt():
+    message = commit_pb2.Commit(commit_id="c", stream="runs/r", first_seq=1)
+    message.events.add().run_cancelled.ended_at.seconds = 10**15
+    with pytest.raises(codec.CorruptRecord, match="calendar"):
+        codec.decode_commit(message.SerializeToString())
+
+
+def test_single_facts_travel_as_they_stand_in_their_commit():
+    unknown = UnknownFact(number=999, raw=b"\xba\x3e\x00")
+    fact = events.RunCancelled(reason="r", ended_at=NOW)
+    assert codec.decode_fact(codec.encode_fact(fact)) == fact
+    assert codec.decode_fact(codec.encode_fact(unknown)) == unknown
+
+
+def test_numbers_that_json_lacks_are_written_as_words():
+    loss = events.MetricValue(name="loss", value=float("nan"))
+    assert json.loads(codec.fact_json(loss)) == {"name": "loss", "value": "NaN"}
