@@ -29,10 +29,10 @@ def receipt(facts: RunFacts, number: int = 1) -> AttemptReceipt:
 def test_receipt_of_a_killed_attempt() -> None:
     row = columns_of(receipt(killed_and_resumed()))
     assert row["termination_reason"] == "UNKNOWN_KILL"
-    assert row["termination_domain"] == "UNKNOWN"
+    assert row["domain"] == "UNKNOWN"
     assert row["config_digest"] == sha("c")
     assert row["dataset_digests"] == (sha("d"),)
-    assert row["runtime_digest"] == sha("e")
+    assert row["environment_digest"] == sha("e")
     assert row["nodes"] == ("node-a",)
     assert row["resumed_from"] == ""
     assert row["produced"] == ("s000000020-e0001-n020", "s000000040-e0001-n040")
@@ -83,7 +83,7 @@ def test_live_attempt_reads_in_progress_and_counts_up_to_its_last_heartbeat() ->
 def test_write_off_is_charged_until_it_was_said_and_counts_as_its_reason() -> None:
     written = receipt(written_off())
     assert written.outcome.termination_reason == "AGENT_LOST"
-    assert written.outcome.termination_domain == "PLATFORM"
+    assert written.outcome.domain == "PLATFORM"
     assert written.money.gpu_seconds == pytest.approx(2 * 42.5)
     assert written.seconds.lost_seconds == pytest.approx(30.5)
 

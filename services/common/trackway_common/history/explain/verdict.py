@@ -29,7 +29,7 @@ def verdict_of(subject: Subject) -> Verdict:
         return _running(subject)
     return Verdict(
         headline=outcome.termination_reason,
-        domain=outcome.termination_domain,
+        domain=outcome.domain,
         confidence=outcome.confidence,
         sentence=outcome.cause or _hint(subject),
         outcome=" ".join(part for part in (_followed(subject), run_sentence(subject.history)) if part),

@@ -21,11 +21,11 @@ class PlacementColumns:
     agent_id: str
     cluster_id: str
     nodes: tuple[str, ...]
-    placement_json: str
-    ranks_json: str
-    rank_ends_json: str
-    environment_digests: tuple[str, ...]
-    """As observed on the ranks; ``runtime_digest`` is the pinned one."""
+    placement: str
+    ranks: str
+    rank_ends: str
+    observed_environments: tuple[str, ...]
+    """As observed on the ranks; ``environment_digest`` is the pinned one."""
     environment_differs: bool
 
 
@@ -45,7 +45,7 @@ class LineageColumns:
     first_step: int
     last_step: int
     steps_lost: int
-    last_metrics_json: str
+    last_metrics: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,7 +62,7 @@ class RetryColumns:
     """Which retry it was, what it changed, and what was decided after it."""
 
     retry_number: int
-    changes_json: str
+    changes: str
     next_move: str
     next_move_why: str
     ledger: str
@@ -102,10 +102,10 @@ def placement_columns(attempt: AttemptHistory) -> PlacementColumns:
         agent_id=placed.agent_id if placed else "",
         cluster_id=started.cluster_id if started else "",
         nodes=tuple(sorted({rank.node for rank in started.ranks})) if started else (),
-        placement_json=fact_json(placed.ranks if placed else ()),
-        ranks_json=fact_json(started.ranks if started else ()),
-        rank_ends_json=fact_json(ended.ranks if ended else ()),
-        environment_digests=tuple(sorted({e.environment_digest for e in attempt.environments})),
+        placement=fact_json(placed.ranks if placed else ()),
+        ranks=fact_json(started.ranks if started else ()),
+        rank_ends=fact_json(ended.ranks if ended else ()),
+        observed_environments=tuple(sorted({e.environment_digest for e in attempt.environments})),
         environment_differs=any(e.differs_from_pinned for e in attempt.environments),
     )
 
@@ -130,7 +130,7 @@ def lineage_columns(history: RunHistory, attempt: AttemptHistory, last_step_seen
         first_step=running.first_step if running else ended.first_step if ended else 0,
         last_step=last_step,
         steps_lost=steps_lost(attempt, last, last_step),
-        last_metrics_json=fact_json(ended.last_metrics if ended else ()),
+        last_metrics=fact_json(ended.last_metrics if ended else ()),
     )
 
 
@@ -176,7 +176,7 @@ def retry_columns(attempt: AttemptHistory) -> RetryColumns:
     decision = attempt.decision
     return RetryColumns(
         retry_number=attempt.attempt - 1,
-        changes_json=fact_json(attempt.placed.changes if attempt.placed else ()),
+        changes=fact_json(attempt.placed.changes if attempt.placed else ()),
         next_move=decision.move if decision else "",
         next_move_why=decision.why if decision else "",
         ledger=decision.ledger if decision else "",

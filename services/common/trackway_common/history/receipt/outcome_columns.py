@@ -24,14 +24,14 @@ class OutcomeColumns:
 
     state: str
     termination_reason: str
-    termination_domain: str
+    domain: str
     confidence: float
     cause: str
     fingerprint: str
     classifier_version: str
     blamed_rank: int | None
     blamed_node: str
-    evidence_json: str
+    evidence: str
     failed_at: datetime | None
 
 
@@ -87,14 +87,14 @@ def outcome_columns(attempt: AttemptHistory) -> OutcomeColumns:
     return OutcomeColumns(
         state=state_of(attempt),
         termination_reason=reason,
-        termination_domain=domain,
+        domain=domain,
         confidence=WRITE_OFF_CONFIDENCE if attempt.written_off else ended.confidence if ended else float(bool(said)),
         cause=said.message if said else ended.cause if ended else "",
         fingerprint=ended.fingerprint if ended else "",
         classifier_version=ended.classifier_version if ended else "",
         blamed_rank=ended.blamed_rank if ended else None,
         blamed_node=(ended.blamed_node or "") if ended else "",
-        evidence_json=fact_json(evidence),
+        evidence=fact_json(evidence),
         failed_at=failed_at(evidence),
     )
 

@@ -18,7 +18,7 @@ class PurposeColumns:
     criticality: str
     experiment: str
     hypothesis: str
-    labels_json: str
+    labels: str
     trigger_kind: str
     trigger_ref: str
 
@@ -29,7 +29,7 @@ class InputColumns:
 
     spec_digest: str
     config_digest: str
-    hyperparameters_json: str
+    config_json: str
     seed: int
     seed_drawn: bool
     deterministic: bool
@@ -43,7 +43,7 @@ class InputColumns:
     git_commit: str
     dirty_diff_digest: str
     runtime_kind: str
-    runtime_digest: str
+    environment_digest: str
     """Of the image, the lock or the pool's environment, by ``runtime_kind``."""
     python_version: str
     evaluation_pack: str
@@ -91,7 +91,7 @@ def _purpose(spec: RunSpec) -> PurposeColumns:
         criticality=spec.criticality,
         experiment=spec.experiment,
         hypothesis=spec.hypothesis,
-        labels_json=fact_json(spec.labels),
+        labels=fact_json(spec.labels),
         trigger_kind=spec.trigger.kind,
         trigger_ref=spec.trigger.ref,
     )
@@ -101,7 +101,7 @@ def _inputs(spec: RunSpec) -> InputColumns:
     return InputColumns(
         spec_digest=spec.spec_digest,
         config_digest=spec.config_digest,
-        hyperparameters_json=spec.hyperparameters_json,
+        config_json=spec.hyperparameters_json,
         seed=spec.seed,
         seed_drawn=spec.seed_drawn,
         deterministic=spec.deterministic,
@@ -115,7 +115,7 @@ def _inputs(spec: RunSpec) -> InputColumns:
         git_commit=spec.code.git_commit or "",
         dirty_diff_digest=spec.code.dirty_diff_digest or "",
         runtime_kind=spec.runtime.kind,
-        runtime_digest=spec.runtime.environment_digest,
+        environment_digest=spec.runtime.environment_digest,
         python_version=spec.runtime.python_version,
         evaluation_pack=spec.evaluation_pack.name,
         evaluation_pack_digest=spec.evaluation_pack.digest,
