@@ -1,0 +1,1 @@
+"""From the log to tables: every accepted fact and every measurement, once in effect."""

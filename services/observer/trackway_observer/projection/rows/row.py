@@ -1,0 +1,42 @@
+"""What all rows share."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING, ClassVar, Protocol
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
+    class Row(DataclassInstance, Protocol):
+        """One row of a state table."""
+
+        TABLE: ClassVar[str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Position:
+    """Where a record stands in the log."""
+
+    topic: str
+    partition: int
+    offset: int
+    appended_at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Spot:
+    """Where a fact stands in its stream."""
+
+    stream: str
+    sequence: int
+    """Version of the rows made of it: a later fact of the stream replaces an earlier one."""
+    occurred_at: datetime
+    actor: str
+    traceparent: str
+
+    @property
+    def root(self) -> str:
+        """The run's id, or the name of a dataset, pack or pool."""
+        return self.stream.split("/", 2)[1]
