@@ -88,6 +88,10 @@ def test_kafka_advertises_the_ports_of_this_start(plan: Plan) -> None:
     assert lines["auto.create.topics.enable"] == "false"
 
 
+def test_folder_beyond_ascii_is_written_as_java_reads_it(plan: Plan) -> None:
+    assert "log.dirs=/\\u00fc \\ud83d\\ude82\n" in kafka.server_properties(plan, Path("/ü 🚂"))
+
+
 def test_folder_that_kafka_would_read_as_two_is_refused(plan: Plan) -> None:
     with pytest.raises(Unavailable, match="comma"):
         kafka.server_properties(plan, Path("/a,b"))

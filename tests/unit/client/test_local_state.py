@@ -29,7 +29,7 @@ from trackway.local.state import (
     write_record,
 )
 from trackway.local.status import ChildState, StatusBoard, read_status
-from trackway_common.errors import NotFound
+from trackway_common.errors import CommandRejected, NotFound
 
 NOW = datetime(2026, 1, 2, tzinfo=UTC)
 
@@ -79,6 +79,12 @@ def test_interrupted_write_leaves_the_old_file(folder: StateFolder) -> None:
     assert [path.name for path in folder.root.glob(".*")] == []
 
 
+def test_folder_that_cannot_be_made_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(CommandRejected, match="choose another folder"):
+        StateFolder(tmp_path / "file").create()
+
+
 def test_lock_names_its_holder(folder: StateFolder) -> None:
     assert holder(folder.lock) is None
     with acquire(folder.lock):
@@ -86,6 +92,15 @@ def test_lock_names_its_holder(folder: StateFolder) -> None:
         with pytest.raises(Held, match=str(os.getpid())):
             acquire(folder.lock)
     assert holder(folder.lock) is None
+
+
+def test_holder_is_named_even_when_it_is_no_supervisor(folder: StateFolder) -> None:
+    folder.lock.write_text("1")
+    with subprocess.Popen(["flock", str(folder.lock), "cat"], stdin=subprocess.PIPE) as stranger:
+        while holder(folder.lock) is None:
+            assert stranger.poll() is None
+        assert holder(folder.lock) == stranger.pid
+        stranger.communicate()
 
 
 def test_ports_are_kept_while_they_are_free() -> None:

@@ -21,6 +21,8 @@ CONTROLLER = "kafka-controller"
 PORTS = (NAME, CONTROLLER)
 FORMAT_TIMEOUT_S = 60.0
 STOP_GRACE_S = 8.0
+_JAVA = ("env", "LC_ALL=C.UTF-8", "java")
+"""Java reads names of folders in the locale's encoding."""
 _JVM = (
     "-Xms192m",
     "-Xmx256m",
@@ -39,14 +41,14 @@ def kafka_spec(plan: Plan, libs: Path) -> ChildSpec:
     """Return how to run the log's broker; it is ready when the topics are there."""
     properties = plan.folder.kafka / "server.properties"
     data = plan.folder.kafka / "data"
-    java = ("java", *_JVM, *_LOGGING, "-cp", f"{libs}/*")
+    java = (*_JAVA, *_JVM, *_LOGGING, "-cp", f"{libs}/*")
     address = plan.address(NAME)
 
     async def prepare() -> None:
         require_tool("java")
         properties.write_text(server_properties(plan, data), encoding="utf-8")
         if not (data / "meta.properties").exists():
-            await _format((*java, "kafka.tools.StorageTool"), properties, plan.stack_id)
+            await _format((*java, "kafka.tools.StorageTool"), properties, plan)
 
     async def create_topics() -> None:
         await ensure_topics(KafkaSettings(bootstrap=address))
@@ -80,23 +82,31 @@ def _property_value(path: Path) -> str:
     # log.dirs is a list: Kafka reads a comma in it as two folders.
     if "," in str(path):
         raise Unavailable(f"Kafka can't keep data below {path}: its name contains a comma; choose another --state")
-    return str(path).replace("\\", "\\\\")
+    return "".join(char if char.isascii() and char != "\\" else _escaped(char) for char in str(path))
 
 
-async def _format(tool: tuple[str, ...], properties: Path, stack_id: str) -> None:
-    process = await asyncio.create_subprocess_exec(
-        *(*tool, "format", "-t", cluster_id(stack_id), "-c", str(properties), "--ignore-formatted"),
-        stdin=asyncio.subprocess.DEVNULL,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.STDOUT,
-    )
+def _escaped(char: str) -> str:
+    """Java reads properties as Latin-1 with UTF-16 escapes."""
+    units = char.encode("utf-16-be").hex()
+    return "".join(f"\\u{units[i : i + 4]}" for i in range(0, len(units), 4))
+
+
+async def _format(tool: tuple[str, ...], properties: Path, plan: Plan) -> None:
+    file = plan.folder.log_of(NAME)
+    with file.open("ab") as output:
+        process = await asyncio.create_subprocess_exec(
+            *(*tool, "format", "-t", cluster_id(plan.stack_id), "-c", str(properties), "--ignore-formatted"),
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=output,
+            stderr=asyncio.subprocess.STDOUT,
+        )
     try:
         async with asyncio.timeout(FORMAT_TIMEOUT_S):
-            output, _ = await process.communicate()
+            code = await process.wait()
     except TimeoutError as error:
         raise Unavailable(f"Kafka's storage was not formatted in {FORMAT_TIMEOUT_S:.0f} s") from error
     finally:
         if process.returncode is None:
             process.kill()
-    if process.returncode:
-        raise Unavailable(f"Kafka's storage could not be formatted: {output.decode(errors='replace').strip()[-2000:]}")
+    if code:
+        raise Unavailable(f"Kafka's storage could not be formatted (exit {code}); {file} says why")

@@ -64,7 +64,7 @@ def ensure_jars(folder: Path) -> None:
 
 def deploy_file(name: str) -> Path:
     """Return a file of ``deploy/kafka``: packaged with the wheel, or from the checkout."""
-    packaged = Path(str(files("trackway.local"))) / "kafka" / name
+    packaged = Path(str(files("trackway.local"))) / "kafka_deploy" / name
     if packaged.exists():
         return packaged
     return Path(__file__).resolve().parents[4] / "deploy" / "kafka" / name

@@ -13,6 +13,8 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from trackway_common.errors import CommandRejected, FieldViolation
+
 PRIVATE_FOLDER = 0o700
 
 
@@ -67,9 +69,18 @@ class StateFolder:
         return self.logs / f"{child}.log"
 
     def create(self) -> None:
-        """Make the folder and those below it, for this user only."""
-        for folder in (self.root, self.logs, self.traces, self.kafka, self.clickhouse, self.objects):
-            folder.mkdir(mode=PRIVATE_FOLDER, parents=True, exist_ok=True)
+        """Make the folder and those below it, for this user only.
+
+        Raises:
+            CommandRejected: that can't be done there.
+        """
+        try:
+            for folder in (self.root, self.logs, self.traces, self.kafka, self.clickhouse, self.objects):
+                folder.mkdir(mode=PRIVATE_FOLDER, parents=True, exist_ok=True)
+        except OSError as error:
+            description = f"{error.filename} can't be made ({error.strerror}); choose another folder"
+            violation = FieldViolation(field="state", description=description)
+            raise CommandRejected(description, violations=(violation,)) from error
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

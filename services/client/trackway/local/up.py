@@ -6,7 +6,8 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 
 from trackway_common.errors import Unavailable
 
@@ -23,6 +24,8 @@ LOCKED_WITHOUT_RECORD_S = 10.0
 """A supervisor writes its record within a second of taking the lock; leftovers that it has to end come before."""
 POLL_S = 0.1
 LOG_LINES = 20
+
+StartSupervisor = Callable[[], "subprocess.Popen[bytes]"]
 
 
 def up(
@@ -41,13 +44,12 @@ def up(
     """
     progress = progress or SilentProgress()
     folder.create()
-    supervisor = None
+    start = partial(_start_supervisor, folder, options, environ)
     if holder(folder.lock) is None:
         _require_tools(options, environ, progress)
-        supervisor = _start_supervisor(folder, options, environ)
     else:
         progress.note(f"{_holder_name(folder)} holds {folder.root}; attaching")
-    _wait_until_ready(folder, supervisor, progress, timeout_s)
+    _wait_until_ready(folder, start, progress, timeout_s)
     record = read_record(folder)
     assert record is not None
     return record
@@ -81,31 +83,34 @@ def _start_supervisor(
         )
 
 
-def _wait_until_ready(
-    folder: StateFolder, started: subprocess.Popen[bytes] | None, progress: Progress, timeout_s: float
-) -> None:
-    deadline = time.monotonic() + timeout_s
-    unknown_until = time.monotonic() + LOCKED_WITHOUT_RECORD_S
+def _wait_until_ready(folder: StateFolder, start: StartSupervisor, progress: Progress, timeout_s: float) -> None:
+    """Return when all is ready; start a supervisor as soon as nobody holds the folder."""
+    began = time.monotonic()
+    started: subprocess.Popen[bytes] | None = None
     while True:
         status = read_status(folder)
         if status.running:
             progress.show(status.children)
             if status.all_ready():
                 return
-        elif started is not None and started.poll() is not None:
-            _check_died(folder, started)
-            started = None
-        elif started is None and time.monotonic() > unknown_until:
+        elif holder(folder.lock) is None:
+            started = _started_once(folder, started, start)
+        elif time.monotonic() - began > LOCKED_WITHOUT_RECORD_S:
             raise Unavailable(f"{_holder_name(folder)} holds {folder.root}, but it is no stack's supervisor")
-        if time.monotonic() > deadline:
+        if time.monotonic() - began > timeout_s:
             raise Unavailable(_late(folder, status, timeout_s))
         time.sleep(POLL_S)
 
 
-def _check_died(folder: StateFolder, supervisor: subprocess.Popen[bytes]) -> None:
-    """A supervisor that lost the race for the lock leaves the folder to the one that won."""
-    if holder(folder.lock) is None:
-        raise Unavailable(f"the supervisor ended at once (exit {supervisor.returncode})\n{_tail(folder, 'supervisor')}")
+def _started_once(
+    folder: StateFolder, started: subprocess.Popen[bytes] | None, start: StartSupervisor
+) -> subprocess.Popen[bytes]:
+    if started is None:
+        return start()
+    # It may not have come to the lock yet, and one that lost the race for it leaves the folder to the winner.
+    if started.poll() is not None and holder(folder.lock) is None and not read_status(folder).running:
+        raise Unavailable(f"the supervisor ended (exit {started.returncode})\n{_tail(folder, 'supervisor')}")
+    return started
 
 
 def _late(folder: StateFolder, status: StackStatus, timeout_s: float) -> str:
