@@ -57,6 +57,8 @@ class Prepared:
             self.model.load_state_dict(state["model"])
             for name, part in self.parts.items():
                 _load(part, state[name])
+        except torch.OutOfMemoryError:
+            raise  # A RuntimeError too, but of the device, not of the checkpoint.
         except (RuntimeError, ValueError, KeyError) as error:
             raise CheckpointIncompatible(f"the checkpoint is of another model or optimizer: {error}") from error
         if self.cursor is not None:

@@ -132,6 +132,8 @@ class Session:
         Returns:
             The model to call; state is read from and restored into the one that was given.
         """
+        if taken := sorted({GENERATORS, "model", "cursor"} & extra.keys()):
+            raise ValueError(f"{taken[0]!r} is a checkpoint's own name; call it otherwise")
         model.to(self.device)
         if self.world_size > 1 and not isinstance(model, DistributedDataParallel):
             model = DistributedDataParallel(model)

@@ -11,6 +11,8 @@ import psutil
 from trackway_trainer_agent.worker.records import ResourceSample
 
 PERIOD_S = 5.0
+FIRST_S = 1.0
+"""Also a run of seconds is measured once."""
 
 
 class ResourceSampler:
@@ -33,7 +35,9 @@ class ResourceSampler:
         self._thread.join()
 
     def _run(self) -> None:
-        while not self._stop.wait(self._period_s):
+        wait_s = min(FIRST_S, self._period_s)
+        while not self._stop.wait(wait_s):
+            wait_s = self._period_s
             sample = self._measure()
             if sample is None:
                 return

@@ -17,6 +17,8 @@ PRIVATE_PREFIXES = ("RAY_", "TRACKWAY_", "TORCHELASTIC_")
 """Ray's internals, and the settings of services, with their secrets: none of a trainer's business."""
 PRIVATE = frozenset({"PYTHONBREAKPOINT"})
 """Ray points it at its own debugger."""
+DETERMINISTIC = {"PYTHONHASHSEED": "0", "CUBLAS_WORKSPACE_CONFIG": ":4096:8"}
+"""What can only be said before the interpreter and CUDA start: the order of sets, cuBLAS's choice of algorithms."""
 KEPT = frozenset({"TRACKWAY_STACK_ID"})
 """`trackway down` finds a stack's processes by it."""
 
@@ -58,6 +60,7 @@ def trainer_environment(
         **_trackway_contract(spec, place, resume),
         "PYTHONPATH": python_path,
         "CUDA_VISIBLE_DEVICES": ",".join(spec.visible_devices),
+        **(DETERMINISTIC if spec.deterministic else {}),
         **dict(spec.environment),
     }
 
