@@ -35,12 +35,9 @@ from trackway_common.events import (
 from trackway_common.object_store import BlobStore, LocalObjectStore
 
 MODEL = '''
-import os, signal
 import torch
 
 def build(config):
-    if config.get("kill"):
-        os.kill(os.getpid(), getattr(signal, config["kill"]))
     if config.get("raise"):
         raise {"memory": MemoryError, "bug": ZeroDivisionError}[config["raise"]]("as asked")
     if config.get("wait_for"):
@@ -106,8 +103,11 @@ with tw.session(config={"of": sys.argv[1]}) as s:
     s.checkpoint(7)
 """
 COMMAND = """
-import json, sys
+import json, os, signal, sys
 request = json.load(open(sys.argv[1]))
+if "kill" in request["hyperparameters"]:
+    os.kill(os.getppid(), getattr(signal, request["hyperparameters"]["kill"]))
+    signal.pause()
 [task] = request["tasks"]
 assert request["checkpoint"]["step"] == 7
 with open(task["output"], "w") as out:
@@ -126,6 +126,17 @@ tasks:
      slices: [label]}
 gates: [{task: accuracy, metric: accuracy, op: ">=", threshold: 0.8}]
 capture: {failures: 2}
+"""
+
+
+COMMAND_PACK = f"""
+apiVersion: trackway/v1
+kind: EvaluationPack
+name: any-language
+evaluator: {{adapter: command, command: ["{sys.executable}", score.py]}}
+tasks:
+  - {{id: said, version: "1", kind: command, dataset: points, split: test,
+     metrics: [{{name: score, higher_is_better: true, primary: true}}]}}
 """
 
 
@@ -178,8 +189,10 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> World:
     made = World(
         folder=store, blobs=blobs, dataset_digest=blobs.put(_dataset(folder)), code_digest=blobs.put(_archive(code))
     )
-    for kind in ("linear", "counter"):
-        made.checkpoints[kind] = _checkpoint(code, store, kind)
+    trainings = {kind: _train(code, folder / kind, kind) for kind in ("linear", "counter")}
+    for kind, training in trainings.items():
+        assert training.wait() == 0
+        made.checkpoints[kind] = _committed(folder / kind, store)
     return made
 
 
@@ -209,16 +222,23 @@ def _archive(code: Path) -> bytes:
     return buffer.getvalue()
 
 
-def _checkpoint(code: Path, store: Path, kind: str) -> CheckpointRef:
-    """Train with the SDK by hand: its local keeper commits through the same protocol, into our store."""
-    environment = os.environ | {"TRACKWAY_LOCAL_DIR": str(store), "OMP_NUM_THREADS": "1", "PYTHONPATH": str(code)}
-    subprocess.run([sys.executable, "train.py", kind], cwd=code, env=environment, check=True, capture_output=True)
-    runs = sorted((store / "checkpoints").iterdir(), key=lambda path: path.stat().st_mtime_ns)
-    commits = CommitLog(LocalObjectStore(store), runs[-1].name, writer="test", now_ms=lambda: 0).refresh().restorable
-    [found] = commits
+def _train(code: Path, local: Path, kind: str) -> subprocess.Popen[bytes]:
+    """Train with the SDK by hand: its local keeper commits through the same protocol."""
+    environment = os.environ | {"TRACKWAY_LOCAL_DIR": str(local), "OMP_NUM_THREADS": "1", "PYTHONPATH": str(code)}
+    argv = [sys.executable, "train.py", kind]
+    return subprocess.Popen(argv, cwd=code, env=environment, stdout=subprocess.DEVNULL)
+
+
+def _committed(local: Path, store: Path) -> CheckpointRef:
+    """Move the one run of a local folder into the store and return its only checkpoint."""
+    [run] = (local / "checkpoints").iterdir()
+    (store / "checkpoints").mkdir(exist_ok=True)
+    run.rename(store / "checkpoints" / run.name)
+    log = CommitLog(LocalObjectStore(store), run.name, writer="test", now_ms=lambda: 0)
+    [found] = log.refresh().restorable
     name = parse_path(found.commit.path)
     return CheckpointRef(
-        run_id=runs[-1].name,
+        run_id=run.name,
         step=name.step,
         epoch=name.epoch,
         nonce=name.nonce,

@@ -29,7 +29,7 @@ from trackway_evaluator.protocol import (
 from trackway_evaluator.worker import __main__ as worker
 from trackway_evaluator.worker.sample_store import read_rows
 
-from .conftest import PACK, World
+from .conftest import COMMAND_PACK, PACK, World
 
 COUNTER_PACK = """
 apiVersion: trackway/v1
@@ -41,15 +41,6 @@ tasks:
   - {id: next, version: "1", kind: completion, dataset: points, split: test, data: "toy.data:prompts",
      decode: "toy.data:decode", context: 8}
 decoding: {temperature: 0.0, max_tokens: 4, stop_tokens: [117], seed: 3}
-"""
-COMMAND_PACK = f"""
-apiVersion: trackway/v1
-kind: EvaluationPack
-name: any-language
-evaluator: {{adapter: command, command: ["{sys.executable}", score.py]}}
-tasks:
-  - {{id: said, version: "1", kind: command, dataset: points, split: test,
-     metrics: [{{name: score, higher_is_better: true, primary: true}}]}}
 """
 
 

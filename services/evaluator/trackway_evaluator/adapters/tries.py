@@ -67,9 +67,10 @@ class Try:
         killed = now is not None and self._oom_kills is not None and now > self._oom_kills
         return await asyncio.to_thread(read_outcome, self._folder, End(status=status, killed_for_memory=killed))
 
-    def kill(self) -> None:
-        """End the process without waiting."""
+    async def stop(self) -> None:
+        """End the process and return once it is gone."""
         self._process.kill()
+        await self._process.wait()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

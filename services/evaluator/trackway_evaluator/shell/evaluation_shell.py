@@ -89,7 +89,7 @@ class EvaluationShell:
         try:
             await self.log_owner.execute(order, started, f"start/{attempt}")
         except asyncio.CancelledError:
-            running.kill()
+            await running.stop()
             raise
         return await _ended(running)
 
@@ -120,7 +120,7 @@ async def _ended(running: Try) -> Outcome:
     try:
         return await running.outcome()
     except asyncio.CancelledError:
-        running.kill()
+        await running.stop()
         raise
 
 

@@ -6,7 +6,6 @@ import importlib.metadata
 import platform
 import sys
 
-import torch
 from trackway_common.canonical import Json, canonical_json
 
 
@@ -16,12 +15,21 @@ def environment_json() -> str:
 
 
 def _report() -> dict[str, Json]:
-    return {
+    report: dict[str, Json] = {
         "python": platform.python_version(),
         "implementation": sys.implementation.name,
         "platform": platform.platform(),
         "machine": platform.machine(),
         "distributions": dict(sorted(_distributions().items())),
+    }
+    # Only what was really loaded: a command adapter has no torch here.
+    return report | _torch() if "torch" in sys.modules else report
+
+
+def _torch() -> dict[str, Json]:
+    import torch
+
+    return {
         "torch_threads": torch.get_num_threads(),
         "cuda": torch.version.cuda,
         "devices": [torch.cuda.get_device_name(i) for i in range(torch.cuda.device_count())],

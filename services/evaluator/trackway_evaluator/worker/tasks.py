@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from trackway_common.dataset_manifest import dataset_files
 from trackway_common.evaluation_pack import Capture, TaskKind, TaskSpec, decoding_digest, decoding_json
@@ -17,8 +18,10 @@ from trackway_evaluator.worker.inputs import Inputs
 from trackway_evaluator.worker.progress import Progress
 from trackway_evaluator.worker.sample import Row, Sample, samples_of
 from trackway_evaluator.worker.sample_store import SampleStore, write_shard
-from trackway_evaluator.worker.scorers import Scorer
 from trackway_evaluator.worker.user_code import load_function
+
+if TYPE_CHECKING:
+    from trackway_evaluator.worker.scorers import Scorer
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

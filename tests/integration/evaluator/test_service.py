@@ -1,0 +1,328 @@
+"""The service on a log: orders in, facts out, with real evaluation processes in between."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TypeVar
+
+import pytest
+from trackway_common.clock import SystemClock
+from trackway_common.codec import decode_commit, decode_request
+from trackway_common.commit import CommandContext
+from trackway_common.decider import Decider
+from trackway_common.evaluation_pack import evaluation_identity
+from trackway_common.event_log import InMemoryEventLog
+from trackway_common.events import (
+    EvaluationCompleted,
+    EvaluationExhausted,
+    EvaluationFailed,
+    EvaluationFailure,
+    EvaluationRequested,
+    EvaluationStarted,
+    Fact,
+    FinalEvaluationOrdered,
+    NextMove,
+    OwnershipClaimed,
+    RunSpec,
+    RunSubmitted,
+    Verdict,
+)
+from trackway_common.ids import run_stream, uuid7
+from trackway_common.partitioner import partition_of
+from trackway_common.rpc_client import open_channel
+from trackway_common.settings import KafkaSettings, StoreSettings
+from trackway_common.stream_owner import StreamOwner, Writer
+from trackway_common.topics import COMMANDS, EVALUATIONS, RUNS
+from trackway_evaluator.adapters.evidence_store import EvidenceStore
+from trackway_evaluator.adapters.outcomes import Broken, Scored
+from trackway_evaluator.adapters.tries import Tries, Try, child_environment
+from trackway_evaluator.domain.commands import RecordFailure
+from trackway_evaluator.domain.order import Order
+from trackway_evaluator.service import run_evaluator
+from trackway_evaluator.settings import EvaluatorSettings
+from trackway_evaluator.shell.examiner import Examiner
+from trackway_proto.v1 import evaluation_service_pb2, evaluation_service_pb2_grpc
+
+from .conftest import COMMAND_PACK, World
+
+NOW = datetime(2026, 11, 21, tzinfo=UTC)
+DEADLINE_S = 120.0
+
+F = TypeVar("F")
+
+
+@dataclass
+class Stage:
+    """A log with a scheduler that appends what the test says, and what the evaluator made of it."""
+
+    log: InMemoryEventLog
+    world: World
+    state: Path
+
+    async def order(self, spec: RunSpec, kind: str = "linear") -> str:
+        """Submit a run and order its evaluation; return the run's id."""
+        run_id, checkpoint = uuid7(), self.world.checkpoints[kind]
+        assert spec.evaluation_pack is not None
+        order = FinalEvaluationOrdered(
+            evaluation_id=evaluation_identity(spec.evaluation_pack.digest, checkpoint.manifest_digest, run_id),
+            pack=spec.evaluation_pack,
+            checkpoint=checkpoint,
+            ordered_at=NOW,
+        )
+        submitted = RunSubmitted(run_id=run_id, spec=spec, submitted_at=NOW)
+        await self._append(run_stream(run_id), (submitted, order))
+        return run_id
+
+    def facts(self, topic: str = EVALUATIONS) -> list[Fact]:
+        commits = [decode_commit(record.value) for record in self.log.records(topic)]
+        return [fact for c in commits for fact in c.facts if not isinstance(fact, OwnershipClaimed)]  # type: ignore[misc]
+
+    async def fact(self, kind: type[F], count: int = 1) -> F:
+        """The count-th fact of a kind, once it is there."""
+        async with asyncio.timeout(DEADLINE_S):
+            async for _ in self.log.tail(EVALUATIONS, dict.fromkeys(range(12), 0)):
+                found = [fact for fact in self.facts() if isinstance(fact, kind)]
+                if len(found) >= count:
+                    return found[count - 1]
+                assert not any(isinstance(fact, EvaluationExhausted) for fact in self.facts()), self.facts()
+        raise AssertionError("a tail never ends")
+
+    async def _append(self, stream: str, facts: tuple[Fact, ...]) -> None:
+        decider: Decider[None, tuple[Fact, ...]] = Decider(lambda s: None, lambda s, c: c, lambda s, f: None)
+        owner = StreamOwner(
+            event_log=self.log,
+            topic=RUNS,
+            decider=decider,
+            writer=Writer(writer_id=uuid7(), endpoint=""),
+            clock=SystemClock(),
+            ids=uuid7,
+        )
+        folding = asyncio.create_task(owner.run())
+        partition = partition_of(stream.partition("/")[2].encode(), await self.log.partition_count(RUNS))
+        await owner.claim(f"partitions/{partition}")
+        await owner.execute(stream, facts, CommandContext(command_id=uuid7(), actor="test"))
+        folding.cancel()
+
+
+@pytest.fixture
+def stage(world: World, tmp_path: Path) -> Stage:
+    return Stage(log=InMemoryEventLog(), world=world, state=tmp_path)
+
+
+@asynccontextmanager
+async def evaluator(stage: Stage) -> AsyncIterator[None]:
+    """The service, stopped gracefully at the end."""
+    settings = EvaluatorSettings(
+        kafka=KafkaSettings(bootstrap="unused:1"), store=StoreSettings(url=stage.world.store_url), state=stage.state
+    )
+    running = asyncio.create_task(run_evaluator(settings, stage.log, os.environ))
+    try:
+        yield
+    finally:
+        running.cancel()
+        await asyncio.gather(running, return_exceptions=True)
+
+
+def shape(facts: Sequence[Fact]) -> list[str]:
+    return [type(fact).__name__ for fact in facts]
+
+
+async def test_order_is_carried_out_and_kept(stage: Stage, world: World) -> None:
+    run_id = await stage.order(world.spec(world.put_pack()))
+    before = len(stage.log.records(RUNS))
+    async with evaluator(stage):
+        completed = await stage.fact(EvaluationCompleted)
+        shown = await listed(stage, run_id)
+    assert shape(stage.facts()) == ["EvaluationRequested", "EvaluationStarted", "EvaluationCompleted"]
+    assert completed.verdict is Verdict.PASSED
+    assert completed.gates[0].value == pytest.approx(0.9)
+    assert completed.model_family == "toy"
+    for shard in completed.shards:
+        assert world.blobs.get(shard.digest)[:4] == b"PAR1"
+    assert b'"torch"' in world.blobs.get(completed.environment_digest)
+    [evaluation] = shown.evaluations
+    assert evaluation.result.tasks[0].metrics[0].stderr > 0
+    assert evaluation.name == f"projects/demo/evaluations/{completed.evaluation_id}"
+    # Its folder is freed, and training was never spoken to.
+    assert list((stage.state / "evaluator").iterdir()) == []
+    assert len(stage.log.records(RUNS)) == before
+
+
+async def test_killed_process_costs_a_retry_and_no_training(stage: Stage, world: World, tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    await stage.order(world.spec(world.put_pack(), wait_for=str(pipe)))
+    before = len(stage.log.records(RUNS))
+    async with evaluator(stage):
+        started = await stage.fact(EvaluationStarted)
+        os.kill(started.pid, signal.SIGKILL)
+        failed = await stage.fact(EvaluationFailed)
+        await open_other_end(pipe)
+        completed = await stage.fact(EvaluationCompleted)
+    assert (failed.failure, failed.move, failed.spent, failed.budget) == (
+        EvaluationFailure.CRASH,
+        NextMove.RETRY,
+        1,
+        3,
+    )
+    assert "SIGKILL" in failed.message
+    assert completed.evaluation_attempt == 2
+    assert completed.verdict is Verdict.PASSED
+    assert len(stage.log.records(RUNS)) == before
+
+
+async def test_crashes_exhaust_their_budget(stage: Stage, world: World) -> None:
+    await stage.order(world.spec(world.put_pack(COMMAND_PACK), kill="SIGSEGV"))
+    async with evaluator(stage):
+        exhausted = await stage.fact(EvaluationExhausted)
+    failed = [fact for fact in stage.facts() if isinstance(fact, EvaluationFailed)]
+    assert [one.move for one in failed] == [NextMove.RETRY] * 3 + [NextMove.HOLD]
+    assert [one.evaluation_attempt for one in failed] == [1, 2, 3, 4]
+    assert exhausted.failure is EvaluationFailure.CRASH
+
+
+async def test_out_of_memory_halves_the_batch(stage: Stage, world: World) -> None:
+    await stage.order(world.spec(world.put_pack(), **{"raise": "memory"}))
+    async with evaluator(stage):
+        await stage.fact(EvaluationExhausted)
+    started = [fact for fact in stage.facts() if isinstance(fact, EvaluationStarted)]
+    assert [one.batch_size for one in started] == [8, 4, 2]
+
+
+async def test_missing_pack_is_refused_without_a_process(stage: Stage, world: World) -> None:
+    pack = replace(world.put_pack(), digest="sha256:" + "9" * 64)
+    await stage.order(world.spec(pack))
+    async with evaluator(stage):
+        exhausted = await stage.fact(EvaluationExhausted)
+    assert exhausted.failure is EvaluationFailure.CONFIG_INVALID
+    assert shape(stage.facts()) == ["EvaluationRequested", "EvaluationFailed", "EvaluationExhausted"]
+
+
+async def test_restart_of_the_evaluator_is_an_interruption(stage: Stage, world: World, tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    await stage.order(world.spec(world.put_pack(), wait_for=str(pipe)))
+    async with evaluator(stage):
+        started = await stage.fact(EvaluationStarted)
+    assert not Path(f"/proc/{started.pid}/exe").exists(), "a graceful stop leaves no process"
+    async with evaluator(stage):
+        failed = await stage.fact(EvaluationFailed)
+        await open_other_end(pipe)
+        completed = await stage.fact(EvaluationCompleted)
+    assert (failed.failure, failed.move) == (EvaluationFailure.INTERRUPTED, NextMove.RETRY)
+    assert completed.evaluation_attempt == 2
+    async with evaluator(stage):
+        await stage.order(world.spec(world.put_pack(COMMAND_PACK), kill="SIGKILL"))
+        await stage.fact(EvaluationStarted, 3)
+    assert len([fact for fact in stage.facts() if isinstance(fact, EvaluationRequested)]) == 2, "settled is settled"
+
+
+async def test_living_process_is_taken_over(stage: Stage, world: World, tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    order = order_of(world, wait_for=str(pipe))
+    first, second = (tries_of(stage) for _ in range(2))
+    started = await first.start(order, 1, 8)
+    await until(lambda: (tmp_path / f"evaluator/{order.evaluation_id}/1/process.json").exists())
+    for found in (await second.find(order, 1), await second.start(order, 1, 8)):
+        assert isinstance(found, Try)
+        assert found.pid == started.pid
+    assert isinstance(found, Try)
+    await open_other_end(pipe)
+    assert isinstance(await found.outcome(), Scored)
+    assert isinstance(await second.find(order, 1), Scored), "it ended while nobody looked"
+
+
+async def test_stale_process_gives_way_to_the_next_try(stage: Stage, world: World, tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    order = order_of(world, wait_for=str(pipe))
+    stale = await tries_of(stage).start(order, 1, 8)
+    await until(lambda: (tmp_path / f"evaluator/{order.evaluation_id}/1/process.json").exists())
+    fresh = await tries_of(stage).start(order, 2, 8)
+    outcome = await stale.outcome()
+    assert isinstance(outcome, Broken)
+    await open_other_end(pipe)
+    assert isinstance(await fresh.outcome(), Scored)
+
+
+async def test_task_executed_differently_is_a_mismatch(stage: Stage, world: World) -> None:
+    order = order_of(world)
+    tries = tries_of(stage)
+    outcome = await (await tries.start(order, 1, 8)).outcome()
+    assert isinstance(outcome, Scored)
+    examiner = Examiner(store=EvidenceStore(world.blobs), clock=SystemClock())
+    [task] = outcome.result.tasks
+    forged = replace(outcome.result, tasks=(replace(task, task_digest="sha256:other"),))
+    command = examiner.examine(order, 1, Scored(result=forged), tries.folder(order))
+    assert isinstance(command, RecordFailure)
+    assert command.failure is EvaluationFailure.TASK_DIGEST_MISMATCH
+    (tries.folder(order) / outcome.result.shards[0].path).write_bytes(b"changed")
+    command = examiner.examine(order, 1, outcome, tries.folder(order))
+    assert isinstance(command, RecordFailure)
+    assert "changed after it was written" in command.message
+
+
+def test_no_password_reaches_an_evaluation_process() -> None:
+    environment = {"PATH": "/bin", "TRACKWAY_KAFKA__SASL_PASSWORD": "secret", "TRACKWAY_STACK_ID": "s"}
+    assert child_environment(environment) == {
+        "PATH": "/bin",
+        "TRACKWAY_STACK_ID": "s",
+        "OMP_NUM_THREADS": "1",
+        "PYTHONUNBUFFERED": "1",
+    }
+
+
+def order_of(world: World, **hyperparameters: object) -> Order:
+    pack, checkpoint = world.put_pack(), world.checkpoints["linear"]
+    return Order(
+        run_id=uuid7(),
+        order_id=uuid7(),
+        evaluation_id="e1",
+        round=1,
+        pack=pack,
+        checkpoint=checkpoint,
+        ordered_at=NOW,
+        spec=world.spec(pack, **hyperparameters),
+        traceparent="",
+    )
+
+
+def tries_of(stage: Stage) -> Tries:
+    return Tries(
+        root=stage.state / "evaluator",
+        store_url=stage.world.store_url,
+        environment=child_environment(os.environ),
+    )
+
+
+async def listed(stage: Stage, run_id: str) -> evaluation_service_pb2.ListEvaluationsResponse:
+    """Ask the service at the address that its heartbeat tells."""
+    async with asyncio.timeout(DEADLINE_S):
+        async for batch in stage.log.tail(COMMANDS, {0: 0}):
+            for record in batch:
+                request = decode_request(record.value)
+                assert request is not None
+                async with open_channel(request.body.endpoint) as channel:  # type: ignore[union-attr]
+                    stub = evaluation_service_pb2_grpc.EvaluationServiceStub(channel)
+                    return await stub.ListEvaluations(evaluation_service_pb2.ListEvaluationsRequest(parent=run_id))
+    raise AssertionError("a tail never ends")
+
+
+async def open_other_end(pipe: Path) -> None:
+    """Let the process that opened the pipe for reading go on."""
+    await asyncio.to_thread(lambda: pipe.open("w").close())
+
+
+async def until(condition: Callable[[], bool]) -> None:
+    """Wait for something that only a look at the disk can tell."""
+    async with asyncio.timeout(DEADLINE_S):
+        while not condition():
+            await asyncio.sleep(0.02)
