@@ -59,6 +59,14 @@ class Capacity:
             memory_bytes=self.memory_bytes - other.memory_bytes,
         )
 
+    def plus(self, other: Capacity) -> Capacity:
+        """Both together."""
+        return Capacity(
+            cpus=self.cpus + other.cpus,
+            accelerators=self.accelerators + other.accelerators,
+            memory_bytes=self.memory_bytes + other.memory_bytes,
+        )
+
     def times(self, count: int) -> Capacity:
         """The amounts of several ranks."""
         return Capacity(

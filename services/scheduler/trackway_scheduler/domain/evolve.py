@@ -11,6 +11,7 @@ from trackway_common.events import (
     AttemptWrittenOff,
     CancelRequested,
     CommandRefused,
+    Fact,
     FinalEvaluationOrdered,
     NextMove,
     RetryDecided,
@@ -70,6 +71,11 @@ def evolve_run(state: RunState, fact: RunFact) -> RunState:
         case AttemptRefused() | AttemptWrittenOff() | CommandRefused():
             # What they lead to follows as facts of its own.
             return state
+
+
+def phase_after(phase: RunPhase, fact: Fact) -> RunPhase:
+    """Phase of a run after one more fact of its own stream."""
+    return evolve_run(RunState(run_id="", phase=phase), fact).phase if isinstance(fact, RunFact) else phase
 
 
 def _submitted(state: RunState, fact: RunSubmitted) -> RunState:

@@ -1,0 +1,1 @@
+"""gRPC services: messages in, commands and states, messages out."""

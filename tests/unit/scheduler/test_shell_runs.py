@@ -1,0 +1,273 @@
+"""A run through the whole scheduler on an in-memory log."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from trackway_common.errors import CommandRejected, NotFound, Unavailable
+from trackway_common.events import CheckpointCommitted, EvaluationCompleted, EvaluationExhausted, Verdict
+from trackway_common.events import TerminationReason as Reason
+from trackway_common.ids import uuid7
+from trackway_proto.v1 import dataset_service_pb2, directory_service_pb2, pool_service_pb2
+from trackway_proto.v1 import run_service_pb2 as pb
+
+from tests.unit.scheduler.builders import checkpoint
+from tests.unit.scheduler.stage import PACK, SPEC, Caller, Stage, World
+
+QUICK = SPEC + "retry: {process_crash: {max: 1, backoff_s: 2}}\n"
+MANIFEST = json.dumps(
+    {
+        "name": "digits",
+        "root": "/data",
+        "files": [{"path": "a", "bytes": 1, "sha256": "a" * 64, "split": "test"}],
+        "splits": {"test": "sha256:" + "a" * 64},
+    }
+).encode()
+
+
+@pytest.fixture
+async def stage():
+    world = World()
+    async with world.running(), Stage(world).up() as staged:
+        yield staged
+
+
+async def watch(stage: Stage, run_id: str, cursor: str = "") -> list[pb.WatchRunResponse]:
+    request = pb.WatchRunRequest(name=run_id, cursor=cursor)
+    return [message async for message in stage.runs.WatchRun(request, Caller())]
+
+
+async def test_a_run_without_a_pack_is_placed_ends_and_succeeds(stage):
+    run = await stage.submit()
+    assert run.name == f"projects/demo/runs/{run.run_id}"
+    assert run.spec.runtime.environment_digest == stage.world.agent.environment_digest
+    running = await stage.phase(run.run_id, "RUNNING")
+    assert running.attempt == 1
+    await stage.world.end_attempt(run.run_id, 1, Reason.COMPLETED)
+    done = await stage.phase(run.run_id, "SUCCEEDED")
+    assert done.HasField("ended_at")
+    assert stage.world.run_facts(run.run_id) == [
+        "RunSubmitted", "RunQueued", "AttemptPlaced", "RetryDecided", "RunSucceeded",
+    ]  # fmt: skip
+
+
+async def test_a_crash_is_retried_after_its_backoff_and_then_fails(stage):
+    run = await stage.submit(QUICK)
+    await stage.phase(run.run_id, "RUNNING")
+    await stage.world.end_attempt(run.run_id, 1, Reason.PROCESS_CRASH)
+    queued = await stage.phase(run.run_id, "QUEUED")
+    assert (queued.decisions[0].spent, queued.decisions[0].budget) == (1, 1)
+    await stage.until(lambda: stage.state(run.run_id).attempt == 2)
+    placed = stage.state(run.run_id).placed
+    assert placed.placed_at >= stage.state(run.run_id).decisions[0].not_before
+    await stage.world.end_attempt(run.run_id, 2, Reason.PROCESS_CRASH)
+    failed = await stage.phase(run.run_id, "FAILED")
+    assert failed.reason == "PROCESS_CRASH"
+
+
+async def test_the_whole_chain_with_a_pack_and_its_gate(stage):
+    request = dataset_service_pb2.RegisterDatasetRequest(request_id=uuid7(), project="demo", manifest=MANIFEST)
+    dataset = await stage.datasets.RegisterDataset(request, Caller())
+    run = await stage.submit(
+        SPEC + 'evaluation: {model: "m.model:build"}\n',
+        datasets=["digits"], evaluation_pack="tiny", evaluation_pack_body=PACK,
+    )  # fmt: skip
+    assert run.spec.datasets[0].manifest_digest == dataset.manifest_digest
+    await stage.phase(run.run_id, "RUNNING")
+    await stage.world.commit_checkpoint(
+        run.run_id, 1, CheckpointCommitted(checkpoint=checkpoint(5, slot=1), committed_at=stage.world.clock.now())
+    )
+    await stage.world.end_attempt(run.run_id, 1, Reason.COMPLETED)
+    evaluating = await stage.phase(run.run_id, "EVALUATING")
+    assert evaluating.last_committed.step == 5
+    now = stage.world.clock.now()
+    passed = EvaluationCompleted(
+        evaluation_id=evaluating.evaluation_id, verdict=Verdict.PASSED, checkpoint=checkpoint(5, slot=1),
+        started_at=now, completed_at=now,
+    )  # fmt: skip
+    await stage.world.end_evaluation(run.run_id, passed)
+    await stage.phase(run.run_id, "SUCCEEDED")
+    messages = await watch(stage, run.run_id)
+    assert {message.stream.split("/")[0] for message in messages} == {"runs", "attempts", "checkpoints", "evaluations"}
+    again = await stage.submit(
+        SPEC + 'evaluation: {model: "m.model:build"}\n', datasets=["digits"], evaluation_pack="tiny"
+    )
+    assert again.spec.evaluation_pack == run.spec.evaluation_pack
+
+
+async def test_an_exhausted_evaluation_holds_the_run_and_places_nothing(stage):
+    request = dataset_service_pb2.RegisterDatasetRequest(request_id=uuid7(), project="demo", manifest=MANIFEST)
+    await stage.datasets.RegisterDataset(request, Caller())
+    run = await stage.submit(
+        SPEC + 'evaluation: {model: "m.model:build"}\n',
+        datasets=["digits"], evaluation_pack="tiny", evaluation_pack_body=PACK,
+    )  # fmt: skip
+    await stage.phase(run.run_id, "RUNNING")
+    await stage.world.end_attempt(run.run_id, 1, Reason.COMPLETED, last_committed=checkpoint(3))
+    evaluating = await stage.phase(run.run_id, "EVALUATING")
+    spent = EvaluationExhausted(
+        evaluation_id=evaluating.evaluation_id, message="crashed 3 times.", exhausted_at=stage.world.clock.now()
+    )
+    await stage.world.end_evaluation(run.run_id, spent)
+    held = await stage.phase(run.run_id, "HELD")
+    assert held.reason == "EVALUATION_EXHAUSTED"
+    assert stage.world.run_facts(run.run_id).count("AttemptPlaced") == 1
+
+
+async def test_a_bad_spec_leaves_one_refusal_and_the_same_body_the_same_answer(stage):
+    run_id = uuid7()
+    for _ in range(2):
+        with pytest.raises(CommandRejected) as refused:
+            await stage.submit(SPEC.replace("compute: small", "compute: smal"), run_id)
+        assert [violation.field for violation in refused.value.violations] == ["compute"]
+    assert stage.world.run_facts(run_id) == ["RunRefused"]
+    run = await stage.runs.GetRun(pb.GetRunRequest(name=run_id), Caller())
+    assert run.violations[0].field == "compute"
+    assert run.spec.project == ""
+
+
+@pytest.mark.parametrize(
+    ("config", "words"),
+    [
+        (b"\xff\xfe", "UTF-8"),
+        (b"a: [", "not valid YAML"),
+        (b"a: 1\na: 2\n", "stands twice"),
+        (b"x" * 2_000_000, "bytes"),
+    ],
+    ids=["not UTF-8", "not YAML", "duplicate key", "too large"],
+)
+async def test_what_can_not_be_read_is_refused_by_name(stage, config, words):
+    run_id = uuid7()
+    request = pb.SubmitRunRequest(request_id=run_id, config=config, code_archive_digest=stage.world.code)
+    with pytest.raises(CommandRejected, match=words) as refused:
+        await stage.runs.SubmitRun(request, Caller())
+    assert refused.value.violations[0].field == "config"
+    assert stage.world.run_facts(run_id) == ["RunRefused"]
+
+
+async def test_the_same_request_id_with_another_body_is_refused_on_record(stage):
+    run = await stage.submit()
+    same = await stage.submit(run_id=run.run_id)
+    assert same.run_id == run.run_id
+    with pytest.raises(CommandRejected) as refused:
+        await stage.submit(SPEC + "seed: 5\n", run.run_id)
+    assert refused.value.reason == "ALREADY_EXISTS"
+    assert "CommandRefused" in stage.world.run_facts(run.run_id)
+    assert stage.world.run_facts(run.run_id).count("RunSubmitted") == 1
+
+
+async def test_validate_only_appends_nothing(stage):
+    run_id = uuid7()
+    run = await stage.submit(run_id=run_id, validate_only=True)
+    assert run.spec.compute.compute_class == "small"
+    with pytest.raises(CommandRejected):
+        await stage.submit("kind: x\n", run_id, validate_only=True)
+    assert stage.world.run_facts(run_id) == []
+    with pytest.raises(NotFound):
+        await stage.runs.GetRun(pb.GetRunRequest(name=run_id), Caller())
+
+
+async def test_a_request_id_that_is_no_uuid7_is_refused(stage):
+    with pytest.raises(CommandRejected, match="UUIDv7"):
+        await stage.submit(run_id="1")
+
+
+async def test_cancel_waits_for_the_attempt_and_is_refused_once_ended(stage):
+    run = await stage.submit()
+    await stage.phase(run.run_id, "RUNNING")
+    request = pb.CancelRunRequest(name=run.run_id[:13], request_id=uuid7(), reason="enough")
+    assert (await stage.runs.CancelRun(request, Caller())).phase == (await stage.phase(run.run_id, "RUNNING")).phase
+    await stage.runs.CancelRun(request, Caller())
+    await stage.world.end_attempt(run.run_id, 1, Reason.CANCELLED_BY_USER)
+    cancelled = await stage.phase(run.run_id, "CANCELLED")
+    assert cancelled.message == "by ada: enough"
+    assert stage.world.run_facts(run.run_id).count("CancelRequested") == 1
+    with pytest.raises(CommandRejected) as refused:
+        await stage.runs.CancelRun(pb.CancelRunRequest(name=run.run_id, request_id=uuid7()), Caller("eve"))
+    assert refused.value.reason == "RUN_ENDED"
+    last = stage.world.run_commits(run.run_id)[-1]
+    assert (last.facts[0].command, last.actor) == ("CancelRun", "eve")
+
+
+async def test_cancel_needs_a_request_id(stage):
+    run = await stage.submit()
+    with pytest.raises(CommandRejected, match="request_id"):
+        await stage.runs.CancelRun(pb.CancelRunRequest(name=run.run_id), Caller())
+
+
+async def test_a_gang_waits_for_capacity_and_says_so(stage):
+    first = await stage.submit(SPEC.replace("world_size: 2", "world_size: 4"))
+    await stage.phase(first.run_id, "RUNNING")
+    second = await stage.submit(SPEC.replace("world_size: 2", "world_size: 1"))
+    third = await stage.submit()
+    await stage.until(lambda: third.run_id in stage.opening.parts.board.waits)
+    waiting = await stage.phase(second.run_id, "QUEUED")
+    assert waiting.reason == "WaitingForQuota"
+    assert (await stage.phase(third.run_id, "QUEUED")).reason == "WaitingForTurn"
+    pool = await stage.pools.GetPool(pool_service_pb2.GetPoolRequest(name="pools/local"), Caller())
+    assert (pool.reachable, pool.cpus, pool.cpus_free, pool.running_attempts) == (True, 4.0, 0.0, 1)
+    await stage.world.end_attempt(first.run_id, 1, Reason.COMPLETED)
+    await stage.phase(second.run_id, "RUNNING")
+    await stage.phase(third.run_id, "RUNNING")
+
+
+async def test_more_ranks_than_the_pool_has_are_refused_with_the_number(stage):
+    with pytest.raises(CommandRejected, match="room for 4"):
+        await stage.submit(SPEC.replace("world_size: 2", "world_size: 5"))
+
+
+async def test_watch_resumes_behind_its_cursor_without_gap_or_repetition(stage):
+    run = await stage.submit()
+    await stage.phase(run.run_id, "RUNNING")
+    await stage.world.end_attempt(run.run_id, 1, Reason.COMPLETED)
+    await stage.phase(run.run_id, "SUCCEEDED")
+    everything = await watch(stage, run.run_id)
+    names = [message.fact for message in everything]
+    assert names == ["RunSubmitted", "RunQueued", "AttemptPlaced", "AttemptEnded", "RetryDecided", "RunSucceeded"]
+    assert all(message.summary for message in everything)
+    assert json.loads(everything[2].fields_json)["agent_id"] == "agent-1"
+    for i, message in enumerate(everything):
+        rest = await watch(stage, run.run_id, message.cursor)
+        assert [one.fact for one in rest] == names[i + 1 :]
+    with pytest.raises(CommandRejected, match="cursor"):
+        await watch(stage, run.run_id, "abc")
+
+
+async def test_a_watch_sees_facts_as_they_come_and_ends_with_the_run(stage):
+    run = await stage.submit()
+    await stage.phase(run.run_id, "RUNNING")
+    seen = []
+    async for message in stage.runs.WatchRun(pb.WatchRunRequest(name=run.run_id), Caller()):
+        seen.append(message.fact)
+        if message.fact == "AttemptPlaced":
+            await stage.world.end_attempt(run.run_id, 1, Reason.USER_CODE_ERROR)
+    assert seen[-1] == "RunFailed"
+
+
+async def test_runs_are_listed_newest_first_in_pages_and_by_filter(stage):
+    runs = [(await stage.submit()).run_id for _ in range(3)]
+    other = await stage.submit(SPEC.replace("project: demo", "project: other"))
+    request = pb.ListRunsRequest(parent="projects/demo", page_size=2)
+    first = await stage.runs.ListRuns(request, Caller())
+    assert [run.run_id for run in first.runs] == [runs[2], runs[1]]
+    request.page_token = first.next_page_token
+    second = await stage.runs.ListRuns(request, Caller())
+    assert [run.run_id for run in second.runs] == [runs[0]]
+    assert second.next_page_token == ""
+    everything = await stage.runs.ListRuns(pb.ListRunsRequest(parent="projects/-"), Caller())
+    assert everything.runs[0].run_id == other.run_id
+    with pytest.raises(CommandRejected, match="other filters"):
+        await stage.runs.ListRuns(pb.ListRunsRequest(parent="projects/-", page_token=first.next_page_token), Caller())
+    none = await stage.runs.ListRuns(pb.ListRunsRequest(model_family="vision"), Caller())
+    assert list(none.runs) == []
+
+
+async def test_the_directory_lists_this_scheduler(stage):
+    answer = await stage.directory.ListServices(directory_service_pb2.ListServicesRequest(), Caller())
+    assert [(one.service, one.endpoint) for one in answer.services] == [("scheduler", "one:1")]
+
+
+async def test_nothing_is_answered_before_the_log_is_read():
+    with pytest.raises(Unavailable, match="reading the log"):
+        await Stage(World()).submit()
