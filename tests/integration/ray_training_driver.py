@@ -24,7 +24,9 @@ RANKS = 2
 def begin(folder: Path) -> None:
     actor_class = ray.remote(RankActor)
     actors = [
-        actor_class.options(name=f"rank-{rank}", lifetime="detached", num_cpus=1).remote(scratch=str(folder / "scratch"))
+        actor_class.options(name=f"rank-{rank}", lifetime="detached", num_cpus=1).remote(
+            scratch=str(folder / "scratch")
+        )
         for rank in range(RANKS)
     ]
     described = ray.get([actor.describe.remote() for actor in actors])
