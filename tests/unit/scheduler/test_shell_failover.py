@@ -66,10 +66,12 @@ async def test_a_fenced_scheduler_stops_serving_and_its_late_facts_do_not_count(
         await two.until(lambda: two.opening._parts is not None)
         await two.scheduler._leadership._claim(tuple(f"partitions/{p}" for p in range(12)))
         await one.until(lambda: one.active_changes == [True, False])
+        fenced_at = world.clock.monotonic()
         with pytest.raises(Unavailable, match="stands by"):
             await one.submit()
         # Nobody beats as active now, so one of them claims everything again and goes on.
         await one.until(lambda: one.scheduler.is_active or two.scheduler.is_active)
+        assert world.clock.monotonic() - fenced_at >= 1
         await one.phase(run.run_id, "RUNNING")
 
 

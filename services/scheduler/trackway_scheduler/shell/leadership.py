@@ -74,6 +74,7 @@ class Leadership:
         self._on_change = on_change
         self._missing_since: float | None = None
         self._rival = ""
+        self._rival_at_log_s = 0.0
         self.active = False
 
     def take(self, judged: Judged) -> None:
@@ -85,6 +86,7 @@ class Leadership:
         self.active = False
         (fact,) = judged.commit.facts
         self._rival = fact.endpoint if isinstance(fact, OwnershipClaimed) else ""
+        self._rival_at_log_s = self._fleet.log_s()
 
     def require_active(self) -> None:
         """Raise Unavailable with the active scheduler's endpoint when this one stands by."""
@@ -120,7 +122,7 @@ class Leadership:
     async def _stand_by(self) -> None:
         while not self.active:
             await self._clock.sleep(TICK_S)
-            if self._fleet.other_silence_s() < self._terms.takeover_after_s:
+            if self._silence_s() < self._terms.takeover_after_s:
                 continue
             self.active = await self._claim(SCOPES) is _Outcome.HELD
             if not self.active:
@@ -134,6 +136,10 @@ class Leadership:
                 self._missing_since = None
             elif self._is_overdue() and await self._claim(missing) is _Outcome.CROSSED:
                 self.active = False
+
+    def _silence_s(self) -> float:
+        """Since another scheduler's last heartbeat or claim: who just claimed has had no time to beat yet."""
+        return min(self._fleet.other_silence_s(), self._fleet.log_s() - self._rival_at_log_s)
 
     def _is_overdue(self) -> bool:
         now = self._clock.monotonic()
