@@ -102,7 +102,7 @@ def kills_of_one_run(stack: Stack, folder: Path, count: int) -> list[float]:
         elif fact == "AttemptEnded" and len(seconds) < len(killed_at):
             seconds.append(time.monotonic() - killed_at[-1])
 
-    retry = {"unknown_kill": {"max": count + 1, "backoff": 0.1}}
+    retry = {"unknown_kill": {"max": count + 1, "backoff_s": 0.1}}
     paced = {"stop_file": str(stop_file), "checkpoint_every": 1000, "work": 20}
     with stack.client() as client:
         follow(client, submit(client, spec(folder, hyperparameters=paced, retry=retry)), on_fact)

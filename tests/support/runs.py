@@ -47,7 +47,7 @@ def spec(folder: Path, *, name: str = "run.yaml", **changes: Any) -> Path:
         "datasets": [DATASET],
         "topology": {"world_size": 2, "strategy": "ddp", "checkpoint": {"keep_last": 3, "in_flight": "wait"}},
         "hyperparameters": {"steps": 30, "checkpoint_every": 5, "width": 16},
-        "retry": {"unknown_kill": {"max": 3, "backoff": 0.2}, "process_crash": {"max": 2, "backoff": 0.2}},
+        "retry": {"unknown_kill": {"max": 3, "backoff_s": 0.2}, "process_crash": {"max": 2, "backoff_s": 0.2}},
         "seed": 7,
     }
     for key, value in changes.items():
