@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import replace
 
 from trackway_common.history.model import AttemptHistory, EvaluationHistory, RunHistory
+
+_ATTEMPT_STREAM = re.compile(r"attempts/[^/]+/([0-9]{1,9})")
 
 AttemptChange = Callable[[AttemptHistory], AttemptHistory]
 EvaluationChange = Callable[[EvaluationHistory], EvaluationHistory]
@@ -13,9 +16,8 @@ EvaluationChange = Callable[[EvaluationHistory], EvaluationHistory]
 
 def attempt_number(stream: str) -> int | None:
     """Number in ``attempts/{run}/{n}``; None for any other stream."""
-    kind, _, rest = stream.partition("/")
-    number = rest.partition("/")[2]
-    return int(number) if kind == "attempts" and number.isdigit() else None
+    match = _ATTEMPT_STREAM.fullmatch(stream)
+    return int(match[1]) if match else None
 
 
 def with_attempt(history: RunHistory, number: int, change: AttemptChange) -> RunHistory:

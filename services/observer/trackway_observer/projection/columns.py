@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
 
 from trackway_common.history.receipt import columns_of
 
-if TYPE_CHECKING:
-    from trackway_observer.projection.rows.row import Row
+from trackway_observer.projection.rows.row import Row
 
 EARLIEST = datetime(1970, 1, 1, tzinfo=UTC)
 LATEST = datetime(2255, 1, 1, tzinfo=UTC)

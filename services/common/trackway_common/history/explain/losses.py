@@ -50,7 +50,7 @@ def cost_of(subject: Subject) -> Cost:
 def _in_flight(subject: Subject) -> tuple[str, ...]:
     """Captures that were neither committed nor given up, as far as the facts go."""
     settled = {checkpoint_name(c.committed.checkpoint) for c in subject.history.checkpoints}
-    settled |= {f"s{a.step:09d}-e{a.epoch:04d}-{a.nonce}" for a in subject.attempt.abandoned}
+    settled |= {capture_name(abandoned) for abandoned in subject.attempt.abandoned}
     names = [capture_name(capture) for capture in subject.attempt.captures]
     return tuple(name for name in names if name not in settled)
 

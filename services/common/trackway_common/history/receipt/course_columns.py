@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from trackway_common.codec import fact_json
-from trackway_common.events import CheckpointRef, CheckpointStarted, RankPlacement
+from trackway_common.events import CheckpointAbandoned, CheckpointRef, CheckpointStarted, RankPlacement
 from trackway_common.history.model import AttemptHistory, CheckpointHistory, EvaluationHistory, RunHistory
 from trackway_common.history.receipt.seconds import KEEPS_ALL
 from trackway_common.history.wording import checkpoint_name
@@ -88,7 +88,7 @@ def kept_captures(history: RunHistory, attempt: AttemptHistory) -> tuple[Checkpo
     return tuple(c for c in attempt.captures if capture_name(c) in good)
 
 
-def capture_name(capture: CheckpointStarted) -> str:
+def capture_name(capture: CheckpointStarted | CheckpointAbandoned) -> str:
     """Name of the checkpoint that the capture was for."""
     return checkpoint_name(CheckpointRef(step=capture.step, epoch=capture.epoch, nonce=capture.nonce))
 

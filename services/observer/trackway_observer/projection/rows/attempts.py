@@ -10,6 +10,7 @@ from typing import ClassVar
 from trackway_common import events as e
 from trackway_common.codec import fact_json, fact_name
 from trackway_common.history.parts import attempt_number
+from trackway_common.history.receipt.course_columns import capture_name
 from trackway_common.history.receipt.seconds import failed_at
 from trackway_common.history.summaries import time_of
 from trackway_common.history.wording import checkpoint_name, moment
@@ -94,6 +95,7 @@ class CaptureRow:
     nonce: str
     version: int
     attempt: int
+    checkpoint: str
     size_bytes: int
     blocked_seconds: float
     started_at: datetime
@@ -108,6 +110,7 @@ class AbandonRow:
     nonce: str
     version: int
     attempt: int
+    checkpoint: str
     why: str
     abandoned_at: datetime
 
@@ -182,6 +185,7 @@ def _capture(fact: e.CheckpointStarted, attempt: int, spot: Spot) -> CaptureRow:
         nonce=fact.nonce,
         version=spot.sequence,
         attempt=attempt,
+        checkpoint=capture_name(fact),
         size_bytes=fact.size_bytes,
         blocked_seconds=fact.blocked_seconds,
         started_at=fact.started_at,
@@ -196,6 +200,7 @@ def _abandon(fact: e.CheckpointAbandoned, attempt: int, spot: Spot) -> AbandonRo
         nonce=fact.nonce,
         version=spot.sequence,
         attempt=attempt,
+        checkpoint=capture_name(fact),
         why=fact.why,
         abandoned_at=fact.abandoned_at,
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
@@ -118,4 +119,8 @@ def dead_letter_row(record: Record) -> DeadLetterRow:
 
 
 def _number(text: str) -> int:
-    return int(text) if text.isdigit() else 0
+    """Headers are anybody's words: what is no plain number counts as 0."""
+    return int(text) if _NUMBER.fullmatch(text) else 0
+
+
+_NUMBER = re.compile(r"[0-9]{1,18}")

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import Field, dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING, ClassVar, Protocol
+from typing import Any, ClassVar, Protocol
 
-if TYPE_CHECKING:
-    from _typeshed import DataclassInstance
 
-    class Row(DataclassInstance, Protocol):
-        """One row of a state table."""
+class Row(Protocol):
+    """One row of a state table: a dataclass."""
 
-        TABLE: ClassVar[str]
+    TABLE: ClassVar[str]
+    __dataclass_fields__: ClassVar[dict[str, Field[Any]]]  # as the standard library types every dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
