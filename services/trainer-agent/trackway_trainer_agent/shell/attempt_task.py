@@ -1,0 +1,219 @@
+"""One attempt from its placement to its receipt, and until nothing of its gang is left."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Coroutine, Sequence
+from datetime import datetime
+from typing import TypeVar
+
+from trackway_common.checkpoint.commit_log import CommitLog
+from trackway_common.errors import Fenced, TrackwayError, Unavailable
+from trackway_common.events import CheckpointRef, TerminationReason
+from trackway_common.request_sender import RequestSender
+
+from trackway_trainer_agent.domain.attempt import Phase
+from trackway_trainer_agent.domain.classify import classify
+from trackway_trainer_agent.domain.commands import BeginAttempt, EndAttempt, StopAttempt
+from trackway_trainer_agent.domain.observations import LaunchProblem, LaunchStage, Observation, StopOrdered
+from trackway_trainer_agent.domain.orders import StopOrder
+from trackway_trainer_agent.gangs import Gangs
+from trackway_trainer_agent.shell.attempt_desk import AttemptDesk
+from trackway_trainer_agent.shell.attempt_writer import Owner
+from trackway_trainer_agent.shell.bring_up import Granted, LaunchFailed, found, patiently, place
+from trackway_trainer_agent.shell.cluster_pulse import ClusterPulse
+from trackway_trainer_agent.shell.fencing import choose_target, resolve_captures
+from trackway_trainer_agent.shell.leftovers import clear_leftovers
+from trackway_trainer_agent.shell.live_gang import LiveGang
+from trackway_trainer_agent.shell.receipt import receipt
+from trackway_trainer_agent.shell.testimony import Testimony
+
+log = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+
+class _Stopped(Exception):
+    """The attempt is to end before its gang was placed."""
+
+    def __init__(self, intent: StopOrdered) -> None:
+        super().__init__(intent.why)
+        self.intent = intent
+
+
+class AttemptTask:
+    """Runs one attempt; cancelling it leaves the gang as it is."""
+
+    def __init__(
+        self,
+        *,
+        desk: AttemptDesk,
+        owner: Owner,
+        gangs: Gangs,
+        pulse: ClusterPulse,
+        commit_log: CommitLog,
+        sender: RequestSender,
+        store_url: str,
+        agent_id: str,
+    ) -> None:
+        self.desk = desk
+        self._owner = owner
+        self._gangs = gangs
+        self._pulse = pulse
+        self._commit_log = commit_log
+        self._sender = sender
+        self._store_url = store_url
+        self._agent_id = agent_id
+        self._order: StopOrder | None = None
+        self._ordered = asyncio.Event()
+        self.live: LiveGang | None = None
+        """The gang while there is one."""
+
+    def stop(self, order: StopOrder) -> None:
+        """Have the attempt end for this reason; the first order counts."""
+        self._order = self._order or order
+        self._ordered.set()
+
+    async def run(self) -> None:
+        """Bring the attempt to its end, from wherever it stands."""
+        try:
+            await self._run()
+        except* Fenced as lost:
+            log.warning("attempt taken over", extra={"stream": self.desk.writer.stream, "why": str(lost.exceptions[0])})
+        except* Exception:
+            # Top of this attempt's task: the others go on, and this one gets a reason that calls an operator.
+            log.exception("attempt failed in the agent", extra={"stream": self.desk.writer.stream})
+            await self._give_up()
+
+    async def _run(self) -> None:
+        await self.desk.writer.claim(self.desk.timing.retry_s)
+        if self.desk.state.phase is Phase.ENDED:
+            await clear_leftovers(self.desk, self._gangs, self._pulse)
+            return
+        await self._begin()
+        try:
+            granted = found(self.desk)
+            if granted is None:
+                granted = await self._unless_stopped(self._prepare())
+        except LaunchFailed as failed:
+            await self._end([failed.problem], Testimony(), None, ())
+        except _Stopped as stopped:
+            await self._end([stopped.intent], Testimony(), None, ())
+            await self._remove_gang()
+        else:
+            await self._attend(granted)
+
+    async def _begin(self) -> None:
+        assignment = self.desk.assignment
+        command = BeginAttempt(
+            run_id=assignment.run_id,
+            attempt=assignment.attempt,
+            epoch=assignment.placed.epoch,
+            agent_id=self._agent_id,
+            at=self.desk.clock.now(),
+        )
+        await self.desk.execute(command, "begun")
+
+    async def _prepare(self) -> Granted:
+        await resolve_captures(self.desk, self._owner)
+        await choose_target(self.desk, self._commit_log, self._sender)
+        return await place(self.desk, self._gangs, self._pulse, self._store_url)
+
+    async def _attend(self, granted: Granted) -> None:
+        desk = self.desk
+        self.live = live = LiveGang(desk, self._gangs, self._pulse, granted)
+        async with asyncio.TaskGroup() as tasks:
+            helpers = (
+                tasks.create_task(desk.outbox.run(desk.timing.telemetry_every_s), name="telemetry"),
+                tasks.create_task(desk.commits.run(desk.timing.retry_s), name="commit requests"),
+                tasks.create_task(self._pass_on_stop(live), name="stop order"),
+            )
+            live.begin(tasks)
+            seen = await live.observations()
+            saves = await live.open_saves(desk.timing.saves_before_end_s)
+            await self._end(seen, live.testimony, granted.at, saves)
+            await live.clear()
+            for helper in helpers:
+                helper.cancel()
+        self.live = None
+
+    async def _pass_on_stop(self, live: LiveGang) -> None:
+        await self._ordered.wait()
+        order = self._order
+        assert order is not None
+        await self.desk.execute(StopAttempt(why=order.why, at=self.desk.clock.now()), "stopping")
+        live.stop(order)
+
+    async def _end(
+        self, seen: Sequence[Observation], told: Testimony, granted_at: datetime | None, saves: tuple[str, ...]
+    ) -> None:
+        verdict = classify(self.desk.assignment.world_size, seen)
+        await self._flush_telemetry()
+        closed = receipt(
+            self.desk.assignment,
+            self.desk.state,
+            told,
+            verdict,
+            granted_at=granted_at,
+            ended_at=self.desk.clock.now(),
+            captures_in_flight=saves,
+            last_committed=await self._last_committed(),
+        )
+        await self.desk.execute(EndAttempt(receipt=closed), "ended")
+        self.desk.spool.close()
+        extra = {"stream": self.desk.writer.stream, "reason": verdict.reason.value, "cause": verdict.cause}
+        log.info("attempt ended", extra=extra)
+
+    async def _flush_telemetry(self) -> None:
+        """What was measured before the end is better sent before it; an outage of the topic delays nothing."""
+        try:
+            await self.desk.outbox.flush()
+        except Unavailable as error:
+            log.info("telemetry waits", extra={"error": str(error)})
+
+    async def _last_committed(self) -> CheckpointRef | None:
+        try:
+            return (await self.desk.commits.committed()).newest
+        except Unavailable as error:
+            log.info("commit log not read", extra={"error": str(error)})
+            return None
+
+    async def _unless_stopped(self, work: Coroutine[None, None, T]) -> T:
+        task = asyncio.create_task(work)
+        watching = asyncio.create_task(self._cancel_when_ordered(task))
+        try:
+            return await task
+        except asyncio.CancelledError:
+            if self._order is None:
+                raise
+            at_ms = self._now_ms()
+            raise _Stopped(StopOrdered(reason=self._order.reason, why=self._order.why, at_ms=at_ms)) from None
+        finally:
+            watching.cancel()
+            task.cancel()
+
+    async def _cancel_when_ordered(self, task: asyncio.Task[T]) -> None:
+        await self._ordered.wait()
+        task.cancel()
+
+    async def _remove_gang(self) -> None:
+        gang = self.desk.assignment.gang
+        await patiently(lambda: self._gangs.remove(gang), self.desk.clock, self.desk.timing.retry_s)
+
+    async def _give_up(self) -> None:
+        problem = LaunchProblem(
+            stage=LaunchStage.PLAN,
+            message="the agent failed at this attempt; its log has the traceback",
+            at_ms=self._now_ms(),
+            reason=TerminationReason.PLATFORM_ERROR,
+        )
+        told = self.live.testimony if self.live is not None else Testimony()
+        try:
+            await self._end([problem, *told.observations], told, self.desk.state.started_at, ())
+            await self._remove_gang()
+        except TrackwayError as error:
+            log.error("attempt left without a receipt", extra={"stream": self.desk.writer.stream, "why": str(error)})
+
+    def _now_ms(self) -> int:
+        return int(self.desk.clock.now().timestamp() * 1000)

@@ -1,0 +1,115 @@
+"""Follows the ranks of one gang: drains each of them until nothing more can come."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from dataclasses import dataclass
+from typing import Protocol
+
+from trackway_common.clock import Clock
+from trackway_common.errors import Unavailable
+
+from trackway_trainer_agent.domain.observations import ClusterLost, RankLost
+from trackway_trainer_agent.gangs import GangName, Gangs, RankGone
+from trackway_trainer_agent.shell.cluster_pulse import ClusterPulse
+from trackway_trainer_agent.shell.timing import Timing
+from trackway_trainer_agent.worker.records import DrainBatch, RankPhase
+
+log = logging.getLogger(__name__)
+
+
+class Listener(Protocol):
+    """Who is told; the next question to a rank waits until the listener is done with its answer."""
+
+    async def drained(self, rank: int, batch: DrainBatch) -> None:
+        """A rank answered."""
+        ...
+
+    async def rank_lost(self, seen: RankLost) -> None:
+        """A rank's actor is dead; nothing more comes from it."""
+        ...
+
+    async def cluster_lost(self, seen: ClusterLost) -> None:
+        """The cluster is gone with every rank; told once."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Watched:
+    """A gang, and where it was placed."""
+
+    gang: GangName
+    cluster_id: str
+    hosts: tuple[str, ...]
+    """By rank."""
+
+
+class GangWatch:
+    """One task per rank."""
+
+    def __init__(
+        self, gangs: Gangs, watched: Watched, pulse: ClusterPulse, listener: Listener, timing: Timing, clock: Clock
+    ) -> None:
+        self._gangs = gangs
+        self._watched = watched
+        self._pulse = pulse
+        self._listener = listener
+        self._timing = timing
+        self._clock = clock
+        self._cluster_lost = False
+
+    async def run(self) -> None:
+        """Follow every rank to its end."""
+        async with asyncio.TaskGroup() as tasks:
+            for rank in range(len(self._watched.hosts)):
+                tasks.create_task(self._follow(rank), name=f"follow rank {rank}")
+
+    async def _follow(self, rank: int) -> None:
+        cursor = 0
+        while not await self._is_cluster_lost():
+            try:
+                batch = await self._gangs.drain(self._watched.gang, rank, cursor)
+            except RankGone as gone:
+                await self._lost(gone)
+                return
+            except Unavailable as error:
+                log.info("rank not drained", extra={"gang": str(self._watched.gang), "rank": rank, "error": str(error)})
+                await self._clock.sleep(self._timing.retry_s)
+                continue
+            await self._listener.drained(rank, batch)
+            cursor = batch.cursor
+            if batch.phase is RankPhase.ENDED and not batch.more:
+                return
+            if not batch.more:
+                await self._clock.sleep(self._timing.drain_every_s)
+
+    async def _lost(self, gone: RankGone) -> None:
+        # On a new cluster no actor has the rank's name either: that is another end.
+        await self._pulse.ask()
+        if await self._is_cluster_lost():
+            return
+        seen = RankLost(
+            rank=gone.rank,
+            node=self._watched.hosts[gone.rank],
+            cause=gone.cause,
+            text=gone.text,
+            at_ms=self._now_ms(),
+        )
+        await self._listener.rank_lost(seen)
+
+    async def _is_cluster_lost(self) -> bool:
+        if not self._cluster_lost and await self._pulse.lost(self._watched.cluster_id, self._timing.cluster_silent_s):
+            self._cluster_lost = True
+            await self._listener.cluster_lost(self._cluster_evidence())
+        return self._cluster_lost
+
+    def _cluster_evidence(self) -> ClusterLost:
+        view, silent_s = self._pulse.view, self._pulse.silent_s
+        found = view.cluster_id if view is not None and silent_s < self._timing.cluster_silent_s else None
+        return ClusterLost(
+            expected_id=self._watched.cluster_id, found_id=found, silent_s=silent_s, at_ms=self._now_ms()
+        )
+
+    def _now_ms(self) -> int:
+        return int(self._clock.now().timestamp() * 1000)

@@ -1,0 +1,103 @@
+"""From a rank's records to the domain's words."""
+
+from __future__ import annotations
+
+from trackway_common.events import LogLine, MetricValue, ResourceSample, StepMetrics
+
+from trackway_trainer_agent.domain.observations import (
+    ErrorSeen,
+    ErrorSource,
+    Frame,
+    LaunchProblem,
+    LaunchStage,
+    RankExit,
+)
+from trackway_trainer_agent.domain.saves import PartCaptured, PartFailed, PartPersisted
+from trackway_trainer_agent.worker import records
+
+
+def rank_exit(rank: int, host: str, seen: records.TrainerExited, stop_sent_at_ms: int | None) -> RankExit:
+    """How a rank's program ended."""
+    return RankExit(
+        rank=rank,
+        node=host,
+        exit_code=seen.exit_code,
+        signal=seen.signal,
+        error=_error(seen.error) if seen.error is not None else None,
+        stderr_tail=seen.stderr_tail,
+        last_step=seen.last_step,
+        peak_memory_bytes=seen.peak_memory_bytes,
+        oom_kills=seen.oom_kills,
+        # Told to stop by an agent before this one: then everything it said came after.
+        stop_sent_at_ms=(stop_sent_at_ms or 0) if seen.stop_requested else None,
+        ended_at_ms=seen.ended_at_ms,
+        monotonic_ns=seen.monotonic_ns,
+    )
+
+
+def launch_problem(rank: int, host: str, seen: records.LaunchFailed) -> LaunchProblem:
+    """Why a rank's program never ran."""
+    return LaunchProblem(stage=LaunchStage(seen.stage), message=seen.message, at_ms=seen.at_ms, rank=rank, node=host)
+
+
+def part_captured(rank: int, seen: records.CheckpointCaptured) -> PartCaptured:
+    """A rank's part of a checkpoint is in memory."""
+    return PartCaptured(
+        rank=rank,
+        step=seen.step,
+        nonce=seen.nonce,
+        size_bytes=seen.size_bytes,
+        blocked_seconds=seen.blocked_seconds,
+    )
+
+
+def part_persisted(rank: int, seen: records.CheckpointPersisted) -> PartPersisted:
+    """A rank's part of a checkpoint is on disk."""
+    return PartPersisted(
+        rank=rank,
+        step=seen.step,
+        nonce=seen.nonce,
+        size_bytes=seen.size_bytes,
+        parts=seen.world_size,
+        metrics=seen.metrics,
+    )
+
+
+def part_failed(rank: int, seen: records.CheckpointAbandoned) -> PartFailed:
+    """A rank's part of a checkpoint is lost."""
+    return PartFailed(rank=rank, step=seen.step, nonce=seen.nonce, why=seen.why)
+
+
+def metric_values(values: tuple[tuple[str, float], ...]) -> tuple[MetricValue, ...]:
+    """Named numbers as events have them."""
+    return tuple(MetricValue(name=name, value=value) for name, value in values)
+
+
+def step_metrics(number: int, seen: records.StepMetrics) -> StepMetrics:
+    """A step's metrics under their record number."""
+    return StepMetrics(record=number, step=seen.step, at_ms=seen.at_ms, values=metric_values(seen.values))
+
+
+def log_line(number: int, seen: records.LogLine) -> LogLine:
+    """A line of output under its record number."""
+    return LogLine(record=number, at_ms=seen.at_ms, stream=seen.stream, text=seen.text, step=seen.step)
+
+
+def resource_sample(number: int, seen: records.ResourceSample) -> ResourceSample:
+    """A measurement under its record number."""
+    return ResourceSample(record=number, at_ms=seen.at_ms, memory_bytes=seen.memory_bytes, cpu_percent=seen.cpu_percent)
+
+
+def _error(seen: records.ErrorRecord) -> ErrorSeen:
+    printed = seen.source == "stderr"
+    return ErrorSeen(
+        source=ErrorSource.PRINTED if printed else ErrorSource.PROCESS,
+        exception_type=seen.exception_type,
+        message=seen.message,
+        chain=seen.chain,
+        frames=tuple(Frame(file=frame.file, line=frame.line, function=frame.function) for frame in seen.frames),
+        trackway_reason=seen.trackway_reason,
+        step=seen.step,
+        monotonic_ns=seen.monotonic_ns,
+        at_ms=seen.at_ms,
+    )
