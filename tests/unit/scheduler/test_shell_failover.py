@@ -179,3 +179,15 @@ async def test_a_pool_that_changes_is_observed_again_and_only_then(world):
         if (commit := decode_commit(record.value)).stream == "pools/local"
     ]  # fmt: skip
     assert len(pools) == 2
+
+
+async def test_a_cluster_that_is_away_changes_no_pool_and_its_runs_wait(world):
+    async with Stage(world).up() as stage:
+        other_agent(world, cpus=0.0)
+        await stage.until(lambda: stage.opening.parts.fleet.agent("agent-1").heartbeat.cpus == 0.0)
+        run = await stage.submit()
+        await stage.until(lambda: run.run_id in stage.opening.parts.board.waits)
+        assert (await stage.phase(run.run_id, "QUEUED")).reason == "NoMatchingFlavor"
+        assert stage.opening.parts.records.pools()["local"].cpus == 4.0
+        other_agent(world, cpus=4.0)
+        await stage.phase(run.run_id, "RUNNING")

@@ -5,9 +5,11 @@ Every mutating call carries a request id, so the channel itself may repeat one t
 
 from __future__ import annotations
 
+import getpass
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 from typing import TypeVar
 
 import grpc
@@ -93,9 +95,20 @@ def in_our_terms(timeout_s: float) -> Iterator[None]:
 
 
 def metadata() -> tuple[tuple[str, str], ...]:
-    """Trace context of the caller, for the call's metadata."""
-    traceparent = current_traceparent()
-    return (("traceparent", traceparent),) if traceparent else ()
+    """Who calls, and the trace context of the call."""
+    fields = (("trackway-actor", _caller()), ("traceparent", current_traceparent()))
+    return tuple((key, value) for key, value in fields if value)
+
+
+@cache
+def _caller() -> str:
+    """Login name of whoever runs this process; empty where it has none that metadata can carry."""
+    try:
+        name = getpass.getuser()
+    except (KeyError, OSError):
+        # A container's process may run under a number that no account has.
+        return ""
+    return name if name.isascii() and name.isprintable() else ""
 
 
 def _meaning(error: grpc.RpcError, timeout_s: float) -> TrackwayError:

@@ -77,8 +77,9 @@ def note(outside: Outside, fact: Fact, cause: Cause) -> Outside:
         case CheckpointQuarantined() | CheckpointTombstoned() | CheckpointDeleted():
             return _without(outside, fact.commit_slot)
         case EvaluationCompleted() | EvaluationExhausted():
+            # The last one counts: an evaluation that is ordered again ends again.
             seen = SeenOutcome(cause=cause, fact=fact)
-            return replace(outside, outcomes={fact.evaluation_id: seen, **outside.outcomes})
+            return replace(outside, outcomes={**outside.outcomes, fact.evaluation_id: seen})
         case _:
             return outside
 

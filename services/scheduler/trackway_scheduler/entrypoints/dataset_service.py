@@ -55,4 +55,8 @@ class DatasetServicer(DatasetServiceServicer):
 
 
 def _by_name(snapshot: DatasetRegistered) -> tuple[str, ...]:
-    return (snapshot.name, newest_first(snapshot.registered_at.isoformat()), snapshot.manifest_digest)
+    return (
+        snapshot.name,
+        newest_first(snapshot.registered_at.isoformat(timespec="microseconds")),
+        snapshot.manifest_digest,
+    )

@@ -129,7 +129,7 @@ class RunServicer(RunServiceServicer):
 
 
 def _newest_first(run: RunState) -> tuple[str, ...]:
-    at = run.submitted_at.isoformat() if run.submitted_at else ""
+    at = run.submitted_at.isoformat(timespec="microseconds") if run.submitted_at else ""
     return (newest_first(at), newest_first(run.run_id))
 
 

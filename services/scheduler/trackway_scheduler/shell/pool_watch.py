@@ -33,6 +33,8 @@ class PoolWatch:
     async def observe(self) -> None:
         """Record what changed since the last pass; raises as ``Records.perform``."""
         for pool, agent in speakers(self.fleet, self.known_agents()).items():
+            if not _offers_anything(agent):
+                continue
             command = self._command(agent)
             if observe_pool(self._records.pool(pool) or PoolState(pool=pool), command):
                 context = CommandContext(command_id=self._ids(), actor=agent.agent_id)
@@ -51,3 +53,8 @@ class PoolWatch:
             offers=offers(self._catalogue, agent.pool, capacity),
             at=self._clock.now(),
         )
+
+
+def _offers_anything(agent: AgentHeartbeat) -> bool:
+    """A cluster that can't be reached for a moment offers nothing; its pool is what it was, and runs wait for it."""
+    return agent.cpus > 0 or agent.accelerators > 0
