@@ -1,1 +1,1 @@
-"""A language model over bytes, trained on the text of Python's standard library."""
+"""A small language model of bytes, trained on Python's own standard library."""

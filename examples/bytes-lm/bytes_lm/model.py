@@ -1,62 +1,78 @@
-"""A small GPT: pre-norm blocks, learned positions, tied embeddings.
-
-Shapes: B batch, T tokens, C channels, V vocabulary.
-"""
+"""A small GPT over bytes: pre-norm blocks, learned positions, tied to nothing but torch."""
 
 from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
 
 import torch
 from torch import nn
 from torch.nn import functional
 
-from bytes_lm.data import VOCABULARY
+VOCABULARY = 256
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shape:
+    """What decides the parameters."""
+
+    context: int
+    d_model: int
+    layers: int
+    heads: int
 
 
 class Block(nn.Module):
-    """Causal self-attention, then a feed-forward layer, each behind a norm and around a residual."""
+    """Attention to what came before, then a step for each position alone."""
 
-    def __init__(self, channels: int, heads: int) -> None:
+    def __init__(self, shape: Shape) -> None:
         super().__init__()
-        self.heads = heads
-        self.norm_attention = nn.LayerNorm(channels)
-        self.norm_feed = nn.LayerNorm(channels)
-        self.qkv = nn.Linear(channels, 3 * channels)
-        self.out = nn.Linear(channels, channels)
-        self.feed = nn.Sequential(nn.Linear(channels, 4 * channels), nn.GELU(), nn.Linear(4 * channels, channels))
+        self.heads = shape.heads
+        self.before_attention = nn.LayerNorm(shape.d_model)
+        self.qkv = nn.Linear(shape.d_model, 3 * shape.d_model, bias=False)
+        self.out = nn.Linear(shape.d_model, shape.d_model, bias=False)
+        self.before_mlp = nn.LayerNorm(shape.d_model)
+        self.up = nn.Linear(shape.d_model, 4 * shape.d_model)
+        self.down = nn.Linear(4 * shape.d_model, shape.d_model)
 
-    def forward(self, x_BTC: torch.Tensor) -> torch.Tensor:
-        x_BTC = x_BTC + self.attend(self.norm_attention(x_BTC))
-        return x_BTC + self.feed(self.norm_feed(x_BTC))
+    def forward(self, x_BTD: torch.Tensor) -> torch.Tensor:
+        x_BTD = x_BTD + self.attend(self.before_attention(x_BTD))
+        return x_BTD + self.down(functional.gelu(self.up(self.before_mlp(x_BTD))))
 
-    def attend(self, x_BTC: torch.Tensor) -> torch.Tensor:
-        batch, tokens, channels = x_BTC.shape
-        split = [part.view(batch, tokens, self.heads, -1).transpose(1, 2) for part in self.qkv(x_BTC).chunk(3, dim=-1)]
-        mixed = functional.scaled_dot_product_attention(*split, is_causal=True)
-        return self.out(mixed.transpose(1, 2).reshape(batch, tokens, channels))
+    def attend(self, x_BTD: torch.Tensor) -> torch.Tensor:
+        batch, length, width = x_BTD.shape
+        split = (batch, length, self.heads, width // self.heads)
+        q_BHTK, k_BHTK, v_BHTK = (part.view(split).transpose(1, 2) for part in self.qkv(x_BTD).chunk(3, dim=-1))
+        y_BHTK = functional.scaled_dot_product_attention(q_BHTK, k_BHTK, v_BHTK, is_causal=True)
+        return self.out(y_BHTK.transpose(1, 2).reshape(batch, length, width))
 
 
-class ByteGpt(nn.Module):
-    """Logits of the next byte at every position."""
+class ByteGPT(nn.Module):
+    """``model(tokens_BT) -> logits_BTV``, for at most ``context`` tokens."""
 
-    def __init__(self, *, channels: int, heads: int, layers: int, context: int) -> None:
+    def __init__(self, shape: Shape) -> None:
         super().__init__()
-        self.tokens = nn.Embedding(VOCABULARY, channels)
-        self.positions = nn.Embedding(context, channels)
-        self.blocks = nn.ModuleList(Block(channels, heads) for _ in range(layers))
-        self.norm = nn.LayerNorm(channels)
-        for embedding in (self.tokens, self.positions):
-            nn.init.normal_(embedding.weight, std=0.02)
+        self.embed = nn.Embedding(VOCABULARY, shape.d_model)
+        self.position = nn.Embedding(shape.context, shape.d_model)
+        self.blocks = nn.Sequential(*(Block(shape) for _ in range(shape.layers)))
+        self.last_norm = nn.LayerNorm(shape.d_model)
+        self.head = nn.Linear(shape.d_model, VOCABULARY, bias=False)
+        self.apply(_initialise)
 
     def forward(self, tokens_BT: torch.Tensor) -> torch.Tensor:
         positions_T = torch.arange(tokens_BT.shape[1], device=tokens_BT.device)
-        x_BTC = self.tokens(tokens_BT) + self.positions(positions_T)
-        for block in self.blocks:
-            x_BTC = block(x_BTC)
-        return self.norm(x_BTC) @ self.tokens.weight.T
+        x_BTD = self.embed(tokens_BT) + self.position(positions_T)
+        return self.head(self.last_norm(self.blocks(x_BTD)))
 
 
-def build(config: dict) -> ByteGpt:
-    """The model that the hyperparameters describe, with freshly drawn weights."""
-    return ByteGpt(
-        channels=config["channels"], heads=config["heads"], layers=config["layers"], context=config["context"]
-    )
+def build(config: Mapping[str, int]) -> ByteGPT:
+    """The model of a run's hyperparameters; training and evaluation both begin here."""
+    names = ("context", "d_model", "layers", "heads")
+    return ByteGPT(Shape(**{name: int(config[name]) for name in names}))
+
+
+def _initialise(module: nn.Module) -> None:
+    if isinstance(module, nn.Linear | nn.Embedding):
+        nn.init.normal_(module.weight, std=0.02)
+    if isinstance(module, nn.Linear) and module.bias is not None:
+        nn.init.zeros_(module.bias)

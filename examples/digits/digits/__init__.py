@@ -1,1 +1,1 @@
-"""Handwritten digits: eight by eight pixels, ten classes, seconds to train."""
+"""Handwritten digits, trained in seconds."""

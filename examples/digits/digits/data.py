@@ -1,32 +1,45 @@
-"""Pictures and labels from the snapshot's files."""
+"""Images from CSV files: a label and 64 pixels of 0 … 16 a line."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import csv
+import io
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Protocol
 
 import torch
 
-PIXELS = 64
-DEEPEST = 16.0
-"""Largest pixel value in the files."""
+BRIGHTEST = 16
 
 
-def tables(files: Iterable) -> Iterator[tuple[str, torch.Tensor]]:
-    """Each file's path and its lines as a table [lines, 65]."""
+class File(Protocol):
+    """A file of a snapshot, checked when it is read."""
+
+    @property
+    def path(self) -> str: ...
+
+    def read_bytes(self) -> bytes: ...
+
+
+def load(files: Sequence[File]) -> tuple[torch.Tensor, torch.Tensor]:
+    """Images (N, 64) in 0 … 1 and labels (N)."""
+    rows = [row for file in files for row in _rows(file)]
+    images_NP = torch.tensor([row[1:] for row in rows], dtype=torch.float32) / BRIGHTEST
+    return images_NP, torch.tensor([row[0] for row in rows])
+
+
+def evaluation_samples(files: Sequence[File], split: str, limit: int) -> Iterator[Mapping[str, Any]]:
+    """Each image with its label, which is also what the pack slices by."""
     for file in files:
-        rows = [[float(x) for x in line.split()] for line in file.read_bytes().decode().splitlines()]
-        yield file.path, torch.tensor(rows)
+        for number, (label, *pixels) in enumerate(_rows(file)):
+            yield {
+                "id": f"{file.path}:{number}",
+                "input": torch.tensor(pixels, dtype=torch.float32) / BRIGHTEST,
+                "target": label,
+                "label": label,
+            }
 
 
-def load(files: Iterable) -> tuple[torch.Tensor, torch.Tensor]:
-    """Pictures [n, 64] in 0 to 1 and labels [n]."""
-    table = torch.cat([rows for _, rows in tables(files)])
-    return table[:, :PIXELS] / DEEPEST, table[:, PIXELS].long()
-
-
-def evaluation_samples(files: Iterable, split: str, limit: int) -> Iterator[dict]:
-    """Samples for a classification task, sliced by label."""
-    for path, table in tables(files):
-        for number, row in enumerate(table):
-            label = int(row[PIXELS])
-            yield {"id": f"{path}:{number}", "input": row[:PIXELS] / DEEPEST, "target": label, "label": label}
+def _rows(file: File) -> Iterator[list[int]]:
+    for row in csv.reader(io.StringIO(file.read_bytes().decode())):
+        yield [int(value) for value in row]

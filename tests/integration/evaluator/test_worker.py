@@ -156,7 +156,7 @@ def test_bits_per_byte_and_completion(world: World, tmp_path: Path) -> None:
     expected = -math.log2(math.exp(10) / (math.exp(10) + 255))
     assert metric(bpb, "bits_per_byte").value == pytest.approx(expected, rel=1e-3)
     assert bpb.planned == 10
-    assert bpb.decoding_digest == ""
+    assert bpb.decoding_digest == completion.decoding_digest
     # Greedy output counts on for four letters, so only the prompts two before the stop token match exactly.
     rows = {row.id: row for row in read_rows(tmp_path / "shards/next.samples.parquet")}
     assert rows["a"].output == "bcde"

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from trackway_common.dataset_manifest import dataset_files
-from trackway_common.evaluation_pack import Capture, TaskKind, TaskSpec, decoding_digest, decoding_json
+from trackway_common.evaluation_pack import Capture, TaskSpec, decoding_digest, decoding_json
 from trackway_common.events import TaskResult
 
 from trackway_evaluator.protocol import WrittenShard
@@ -57,7 +57,6 @@ def score_all(
 
 def outcome(task: TaskSpec, inputs: Inputs, planned: int, rows: Sequence[Row], folder: Path) -> TaskOutcome:
     """Aggregate a task's rows and write its shards below the evaluation's folder."""
-    samples_decoded = task.kind is TaskKind.COMPLETION
     result = TaskResult(
         task=task.id,
         task_version=task.version,
@@ -69,8 +68,8 @@ def outcome(task: TaskSpec, inputs: Inputs, planned: int, rows: Sequence[Row], f
         errored=sum(bool(row.error) for row in rows),
         skipped=planned - len(rows),
         metrics=aggregate(task.metrics, rows, task.slices),
-        decoding_json=decoding_json(inputs.pack.decoding) if samples_decoded else "",
-        decoding_digest=decoding_digest(inputs.pack.decoding) if samples_decoded else "",
+        decoding_json=decoding_json(inputs.pack.decoding),
+        decoding_digest=decoding_digest(inputs.pack.decoding),
     )
     return TaskOutcome(result=result, shards=_shards(task.id, rows, inputs.pack.capture, folder))
 
