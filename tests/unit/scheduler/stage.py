@@ -236,9 +236,11 @@ class Stage:
         return Probe(endpoint=endpoint, reachable=self.world.reachable, detail="the test says so")
 
 
-def without_agent(world: World) -> None:
-    world.agent_beats = False
-
-
 def other_agent(world: World, **changes) -> None:
     world.agent = replace(world.agent, **changes)
+
+
+async def watch(stage: Stage, run_id: str, cursor: str = "") -> list[pb.WatchRunResponse]:
+    """Everything that a watcher is told until the watch ends."""
+    request = pb.WatchRunRequest(name=run_id, cursor=cursor)
+    return [message async for message in stage.runs.WatchRun(request, Caller())]

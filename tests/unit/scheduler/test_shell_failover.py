@@ -11,7 +11,7 @@ from trackway_common.ids import uuid7
 from trackway_common.topics import RUNS
 from trackway_proto.v1 import run_service_pb2 as pb
 
-from tests.unit.scheduler.stage import SPEC, Caller, Stage, World, other_agent, without_agent
+from tests.unit.scheduler.stage import SPEC, Caller, Stage, World, other_agent
 
 
 @pytest.fixture
@@ -135,7 +135,7 @@ async def test_a_silent_agent_is_probed_and_trusted_while_it_answers(world):
         run = await stage.submit()
         await stage.phase(run.run_id, "RUNNING")
         world.reachable = True
-        without_agent(world)
+        world.agent_beats = False
         await stage.until(lambda: stage.opening.parts.fleet.agent_silence_s("agent-1") > 100)
         assert stage.probed
         assert stage.state(run.run_id).attempt == 1
@@ -161,7 +161,7 @@ async def test_an_agent_that_comes_back_in_time_keeps_its_attempt(world):
     async with Stage(world).up() as stage:
         run = await stage.submit()
         await stage.phase(run.run_id, "RUNNING")
-        without_agent(world)
+        world.agent_beats = False
         await stage.until(lambda: stage.opening.parts.fleet.agent_silence_s("agent-1") > 40)
         world.agent_beats = True
         await stage.until(lambda: stage.opening.parts.fleet.agent_silence_s("agent-1") < 5)
