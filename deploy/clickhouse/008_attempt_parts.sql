@@ -48,7 +48,8 @@ select
   captures.run_id as run_id,
   captures.attempt as attempt,
   count() as capture_count,
-  groupArray((captures.started_at, captures.blocked_seconds)) as stalls,
+  -- Sorted, because a sum of floats hangs on its order.
+  arraySort(groupArray((captures.started_at, captures.blocked_seconds))) as stalls,
   maxOrNullIf(captures.started_at, kept.run_id != '') as kept_at
 from
 (

@@ -46,12 +46,13 @@ left join
     count() as attempts,
     argMax(termination_reason, attempt) as newest_reason,
     sum(steps_lost) as steps_lost,
-    sum(queue_seconds) as queue_seconds,
-    sum(wall_seconds) as wall_seconds,
-    sum(productive_seconds) as productive_seconds,
-    sum(lost_seconds) as lost_seconds,
-    sum(gpu_seconds) as gpu_seconds,
-    sum(cost) as cost
+    -- Sums of floats hang on their order: by attempt.
+    arraySum(pair -> pair.2, arraySort(groupArray((attempt, queue_seconds)))) as queue_seconds,
+    arraySum(pair -> pair.2, arraySort(groupArray((attempt, wall_seconds)))) as wall_seconds,
+    arraySum(pair -> pair.2, arraySort(groupArray((attempt, productive_seconds)))) as productive_seconds,
+    arraySum(pair -> pair.2, arraySort(groupArray((attempt, lost_seconds)))) as lost_seconds,
+    arraySum(pair -> pair.2, arraySort(groupArray((attempt, gpu_seconds)))) as gpu_seconds,
+    arraySum(pair -> pair.2, arraySort(groupArray((attempt, cost)))) as cost
   from training_attempts
   group by run_id
 ) as tried on tried.run_id = phases.run_id

@@ -73,9 +73,9 @@ def checkpoint_ref(step: int, epoch: int, slot: int, run_id: str = RUN_ID) -> e.
 class RunFacts:
     """Commits of one run in the order of their making. Time moves only by ``after``."""
 
-    def __init__(self, run_id: str = RUN_ID) -> None:
+    def __init__(self, run_id: str = RUN_ID, start: datetime = START) -> None:
         self.run_id = run_id
-        self.now = START
+        self.now = start
         self.commits: list[Commit] = []
         self._heads: dict[str, int] = {}
         self._terms: dict[str, Term] = {}

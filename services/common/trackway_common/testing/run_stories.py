@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from trackway_common import events as e
 from trackway_common.events import TerminationReason as Reason
-from trackway_common.testing.run_facts import RUN_ID, RunFacts, checkpoint_ref, run_spec, sha
+from trackway_common.testing.run_facts import RUN_ID, START, RunFacts, checkpoint_ref, run_spec, sha
 from trackway_common.testing.run_steps import committed, decided, ended, kill_evidence, placed, started, submitted
 
 EVALUATION_ID = "0199f3a9-0000-7000-8000-00000000e001"
@@ -27,9 +27,9 @@ def killed(facts: RunFacts) -> RunFacts:
     )
 
 
-def killed_and_resumed(run_id: str = RUN_ID) -> RunFacts:
+def killed_and_resumed(run_id: str = RUN_ID, start: datetime = START) -> RunFacts:
     """The demo: a rank is killed, the run resumes at the right step, is evaluated, and succeeds."""
-    facts = killed(RunFacts(run_id))
+    facts = killed(RunFacts(run_id, start))
     resume = checkpoint_ref(40, 1, 3, run_id)
     started(placed(facts, 2, queue_s=30.0), 2, resume)
     committed(facts.after(20.0), 2, 120, 5, resume)

@@ -103,13 +103,13 @@ def request_rows(request: Request, offset: int) -> Iterator[Row]:
 
 
 def dead_letter_row(record: Record) -> DeadLetterRow:
-    """The row of a dead letter; a copy of the same record replaces it."""
+    """The row of a dead letter; of several copies of one record the first counts."""
     origin = {name: value.decode(errors="replace") for name, value in record.headers}
     return DeadLetterRow(
         original_topic=origin.get("original_topic", ""),
         original_partition=_number(origin.get("original_partition", "")),
         original_offset=_number(origin.get("original_offset", "")),
-        version=record.offset,
+        version=_FIRST_COPY - record.offset,
         reader=origin.get("reader", ""),
         why=origin.get("why", ""),
         key=record.key,
@@ -123,4 +123,6 @@ def _number(text: str) -> int:
     return int(text) if _NUMBER.fullmatch(text) else 0
 
 
+_FIRST_COPY = 1 << 62
+"""Versions count down from here, so that the oldest copy has the greatest."""
 _NUMBER = re.compile(r"[0-9]{1,18}")
