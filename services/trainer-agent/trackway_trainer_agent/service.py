@@ -74,7 +74,8 @@ async def _work(
 async def _attempts(
     settings: TrainerAgentSettings, event_log: EventLog, gangs: Gangs, spools: LogSpools, address: str
 ) -> Attempts:
-    clock, writer_id, claims = SystemClock(), f"{SERVICE}/{settings.instance or uuid7()}", Claims()
+    clock, writer_id = SystemClock(), f"{SERVICE}/{settings.instance or uuid7()}"
+    claims = Claims(writer_id)
     patience = Timing(placement_wait_s=settings.agent.placement_wait_s, stop_grace_s=settings.agent.stop_grace_s)
     return Attempts(
         event_log=event_log,

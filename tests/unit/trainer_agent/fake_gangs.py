@@ -40,11 +40,14 @@ class FakeRank:
     obeys: bool = True
     """Ends when it is told to stop; else only a kill ends it."""
     gone: RankGone | None = None
+    told: int = 0
+    """Records so far, also those that were read and forgotten."""
     records: list[Numbered] = field(default_factory=list)
 
     def tell(self, record: Record) -> None:
         """Report something."""
-        self.records.append(Numbered(number=len(self.records) + 1, record=record))
+        self.told += 1
+        self.records.append(Numbered(number=self.told, record=record))
 
     def run(self) -> None:
         """The program was executed."""
@@ -115,6 +118,11 @@ class FakeGangs:
     def rank(self, gang: GangName, rank: int) -> FakeRank:
         """The rank itself, for a test to play with."""
         return self._gangs[gang][rank]
+
+    @property
+    def names(self) -> set[GangName]:
+        """Gangs that stand."""
+        return set(self._gangs)
 
     def renew(self) -> None:
         """The head is started anew: nothing is there any more."""

@@ -78,7 +78,10 @@ class AttemptTask:
     async def run(self) -> None:
         """Bring the attempt to its end, from wherever it stands."""
         try:
-            await self._run()
+            async with asyncio.TaskGroup() as tasks:
+                guard = tasks.create_task(self.desk.writer.until_taken_over(), name="guard")
+                await self._run()
+                guard.cancel()
         except* Fenced as lost:
             log.warning("attempt taken over", extra={"stream": self.desk.writer.stream, "why": str(lost.exceptions[0])})
         except* Exception:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
+from collections import defaultdict
 from dataclasses import replace
 
 from trackway_common.acceptance import Claimed
@@ -23,17 +25,27 @@ Owner = StreamOwner[AttemptState, AttemptCommand]
 class Claims:
     """Who holds which attempt, as the log says; fed by the owner's tail."""
 
-    def __init__(self) -> None:
+    def __init__(self, writer_id: str) -> None:
+        self._writer_id = writer_id
         self._writer_of: dict[str, str] = {}
+        self._taken_over: defaultdict[str, asyncio.Event] = defaultdict(asyncio.Event)
 
     def note(self, judged: Judged) -> None:
         """Take in a judged commit."""
-        if isinstance(judged.verdict, Claimed):
-            self._writer_of[judged.verdict.scope] = judged.commit.writer_id
+        if not isinstance(judged.verdict, Claimed):
+            return
+        scope, writer_id = judged.verdict.scope, judged.commit.writer_id
+        if self.is_ours(scope) and writer_id != self._writer_id:
+            self._taken_over[scope].set()
+        self._writer_of[scope] = writer_id
 
-    def holder(self, stream: str) -> str | None:
-        """Writer of the stream's last accepted claim."""
-        return self._writer_of.get(stream)
+    def is_ours(self, stream: str) -> bool:
+        """The stream's last accepted claim is of this process."""
+        return self._writer_of.get(stream) == self._writer_id
+
+    async def taken_over(self, stream: str) -> None:
+        """Wait until another writer claims what this one had claimed."""
+        await self._taken_over[stream].wait()
 
 
 class AttemptWriter:
@@ -44,7 +56,6 @@ class AttemptWriter:
         *,
         owner: Owner,
         claims: Claims,
-        writer_id: str,
         stream: str,
         epoch: int,
         context: CommandContext,
@@ -52,7 +63,6 @@ class AttemptWriter:
     ) -> None:
         self._owner = owner
         self._claims = claims
-        self._writer_id = writer_id
         self._epoch = epoch
         self._context = context
         self._clock = clock
@@ -62,6 +72,11 @@ class AttemptWriter:
     def state(self) -> AttemptState:
         """The attempt as read back from the log."""
         return self._owner.state(self.stream) or initial(self.stream)
+
+    async def until_taken_over(self) -> None:
+        """Raise ``Fenced`` as soon as another agent claims the stream."""
+        await self._claims.taken_over(self.stream)
+        raise Fenced(f"{self.stream} was taken over by another agent")
 
     async def claim(self, retry_s: float) -> None:
         """Take the stream over from whoever wrote it before.
@@ -98,6 +113,6 @@ class AttemptWriter:
         """Claim again what an uncertain append lost; never against another writer."""
         if self._owner.holds(self.stream):
             return
-        if self._claims.holder(self.stream) != self._writer_id:
-            raise Fenced(f"{self.stream} was taken over by {self._claims.holder(self.stream)}")
+        if not self._claims.is_ours(self.stream):
+            raise Fenced(f"{self.stream} was taken over by another agent")
         await self._owner.claim(self.stream, self._epoch)

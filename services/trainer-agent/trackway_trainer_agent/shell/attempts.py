@@ -77,7 +77,6 @@ class Attempts:
         return AttemptWriter(
             owner=self.owner,
             claims=self.claims,
-            writer_id=self.writer_id,
             stream=attempt_stream(assignment.run_id, assignment.attempt),
             epoch=assignment.placed.epoch,
             context=CommandContext(
