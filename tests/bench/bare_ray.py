@@ -46,7 +46,11 @@ class Rank:
 
 def connect(address: str, token: Path) -> None:
     """Join the stack's own Ray as a second driver."""
-    os.environ |= {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN_PATH": str(token)}
+    os.environ |= {
+        "RAY_AUTH_MODE": "token",
+        "RAY_AUTH_TOKEN_PATH": str(token),
+        "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0",
+    }
     ray.init(address=address, _node_ip_address="127.0.0.1", namespace="bench", log_to_driver=False)
 
 

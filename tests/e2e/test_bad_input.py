@@ -136,9 +136,9 @@ def test_sql_that_is_not_a_plain_select_is_refused(stack, sql):
 
 
 def test_names_that_are_not_there(stack):
-    assert "not" in refused(stack, "train", "show", uuid7())
-    assert "not" in refused(stack, "explain", f"{uuid7()}/1")
-    assert "not" in refused(stack, "dataset", "show", "nothing")
+    assert "no run" in refused(stack, "train", "show", uuid7())
+    assert "no run" in refused(stack, "explain", f"{uuid7()}/1")
+    assert "nothing" in refused(stack, "dataset", "show", "nothing")
 
 
 def test_a_service_that_is_away_is_exit_3(stack):

@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 
 import pytest
-from tests.support.projection import check_views_equal_a_rebuild
 from trackway_common.events import EvaluationPhase, RunPhase, Verdict
 
 from tests.support.facts import accepted_commits, check_no_gap_no_repeat
+from tests.support.projection import check_views_equal_a_rebuild
 from tests.support.runs import ended, follow, trainer_pid
 from tests.support.stack import TRACKWAY, wait_until
 

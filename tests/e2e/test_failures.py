@@ -58,13 +58,13 @@ def test_an_exception_in_user_code_is_not_retried(client, tmp_path):
 
 def test_a_crash_spends_its_own_budget_and_then_stops(client, tmp_path):
     fault = {"kind": "SIGSEGV", "step": 2, "rank": 1}
-    run_id = submit(client, spec(tmp_path, hyperparameters={"fault": fault}))
+    retry = {"process_crash": {"max": 1, "backoff_s": 0.2}}
+    run_id = submit(client, spec(tmp_path, hyperparameters={"fault": fault}, retry=retry))
     followed = follow(client, run_id)
     assert ended(client, run_id).phase is RunPhase.FAILED
-    reasons = [attempt["reason"] for attempt in followed.named("AttemptEnded")]
-    assert reasons == ["PROCESS_CRASH"] * 3
+    assert [attempt["reason"] for attempt in followed.named("AttemptEnded")] == ["PROCESS_CRASH"] * 2
     decisions = [(d["move"], d["spent"], d["budget"]) for d in followed.named("RetryDecided")]
-    assert decisions == [("RETRY", 1, 2), ("RETRY", 2, 2), ("STOP", 2, 2)]
+    assert decisions == [("RETRY", 1, 1), ("STOP", 1, 1)]
 
 
 def test_data_that_changed_under_the_snapshot_is_never_retried(client, stack, tmp_path):
