@@ -6,7 +6,7 @@ The client blocks, so every call runs in a thread of this object's own pool and 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any, TypeVar
@@ -39,6 +39,10 @@ class StatementRefused(TrackwayError):
 
 class Overloaded(Unavailable):
     """The database gave up on this statement: too much time, memory or load; a lighter one may pass."""
+
+    def __init__(self, message: str, code: int) -> None:
+        super().__init__(message)
+        self.code = code
 
 
 class ClickHouse:
@@ -79,7 +83,7 @@ class ClickHouse:
         result = await self._call(partial(client.query, query, parameters=dict(parameters or {})))
         return [dict(zip(result.column_names, row, strict=True)) for row in result.result_rows]
 
-    async def stream(self, query: str, fmt: str, *, settings: Settings | None = None) -> AsyncIterator[bytes]:
+    async def stream(self, query: str, fmt: str, *, settings: Settings | None = None) -> AsyncGenerator[bytes]:
         """Yield a query's answer in a ClickHouse format, piece by piece. Raises as ``command`` does."""
         client = await self._connected()
         body: Any = await self._call(partial(client.raw_stream, query, fmt=fmt, settings=dict(settings or {})))
@@ -151,7 +155,7 @@ class ClickHouse:
         code = getattr(error, "code", None)
         message = _bare(str(error))
         if code in _PASSING_CODES:
-            return Overloaded(f"ClickHouse gave up: {message}")
+            return Overloaded(f"ClickHouse gave up: {message}", code)
         if code is None and isinstance(error, OperationalError | HTTPError | OSError):
             return Unavailable(f"ClickHouse at {self._settings.url} does not answer")
         return StatementRefused(message, code)
