@@ -8,16 +8,12 @@ import signal
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import TypeVar
 
 import pytest
 from trackway_common.clock import SystemClock
 from trackway_common.codec import decode_commit, decode_request
-from trackway_common.commit import CommandContext
-from trackway_common.decider import Decider
-from trackway_common.evaluation_pack import evaluation_identity
 from trackway_common.event_log import InMemoryEventLog
 from trackway_common.events import (
     EvaluationCompleted,
@@ -27,18 +23,14 @@ from trackway_common.events import (
     EvaluationRequested,
     EvaluationStarted,
     Fact,
-    FinalEvaluationOrdered,
     NextMove,
     OwnershipClaimed,
     RunSpec,
-    RunSubmitted,
     Verdict,
 )
-from trackway_common.ids import run_stream, uuid7
-from trackway_common.partitioner import partition_of
+from trackway_common.ids import uuid7
 from trackway_common.rpc_client import open_channel
 from trackway_common.settings import KafkaSettings, StoreSettings
-from trackway_common.stream_owner import StreamOwner, Writer
 from trackway_common.topics import COMMANDS, EVALUATIONS, RUNS
 from trackway_evaluator.adapters.evidence_store import EvidenceStore
 from trackway_evaluator.adapters.outcomes import Broken, Scored
@@ -51,8 +43,8 @@ from trackway_evaluator.shell.examiner import Examiner
 from trackway_proto.v1 import evaluation_service_pb2, evaluation_service_pb2_grpc
 
 from .conftest import COMMAND_PACK, World
+from .ordering import NOW, order_evaluation
 
-NOW = datetime(2026, 11, 21, tzinfo=UTC)
 DEADLINE_S = 120.0
 
 F = TypeVar("F")
@@ -68,17 +60,7 @@ class Stage:
 
     async def order(self, spec: RunSpec, kind: str = "linear") -> str:
         """Submit a run and order its evaluation; return the run's id."""
-        run_id, checkpoint = uuid7(), self.world.checkpoints[kind]
-        assert spec.evaluation_pack is not None
-        order = FinalEvaluationOrdered(
-            evaluation_id=evaluation_identity(spec.evaluation_pack.digest, checkpoint.manifest_digest, run_id),
-            pack=spec.evaluation_pack,
-            checkpoint=checkpoint,
-            ordered_at=NOW,
-        )
-        submitted = RunSubmitted(run_id=run_id, spec=spec, submitted_at=NOW)
-        await self._append(run_stream(run_id), (submitted, order))
-        return run_id
+        return await order_evaluation(self.log, self.world, spec, kind)
 
     def facts(self, topic: str = EVALUATIONS) -> list[Fact]:
         commits = [decode_commit(record.value) for record in self.log.records(topic)]
@@ -93,22 +75,6 @@ class Stage:
                     return found[count - 1]
                 assert not any(isinstance(fact, EvaluationExhausted) for fact in self.facts()), self.facts()
         raise AssertionError("a tail never ends")
-
-    async def _append(self, stream: str, facts: tuple[Fact, ...]) -> None:
-        decider: Decider[None, tuple[Fact, ...]] = Decider(lambda s: None, lambda s, c: c, lambda s, f: None)
-        owner = StreamOwner(
-            event_log=self.log,
-            topic=RUNS,
-            decider=decider,
-            writer=Writer(writer_id=uuid7(), endpoint=""),
-            clock=SystemClock(),
-            ids=uuid7,
-        )
-        folding = asyncio.create_task(owner.run())
-        partition = partition_of(stream.partition("/")[2].encode(), await self.log.partition_count(RUNS))
-        await owner.claim(f"partitions/{partition}")
-        await owner.execute(stream, facts, CommandContext(command_id=uuid7(), actor="test"))
-        folding.cancel()
 
 
 @pytest.fixture
@@ -272,12 +238,10 @@ async def test_task_executed_differently_is_a_mismatch(stage: Stage, world: Worl
 
 def test_no_password_reaches_an_evaluation_process() -> None:
     environment = {"PATH": "/bin", "TRACKWAY_KAFKA__SASL_PASSWORD": "secret", "TRACKWAY_STACK_ID": "s"}
-    assert child_environment(environment) == {
-        "PATH": "/bin",
-        "TRACKWAY_STACK_ID": "s",
-        "OMP_NUM_THREADS": "1",
-        "PYTHONUNBUFFERED": "1",
-    }
+    inherited = child_environment(environment)
+    assert inherited["TRACKWAY_STACK_ID"] == "s"
+    assert inherited["PATH"] == "/bin"
+    assert "secret" not in inherited.values()
 
 
 def order_of(world: World, **hyperparameters: object) -> Order:

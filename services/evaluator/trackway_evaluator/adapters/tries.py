@@ -30,6 +30,8 @@ from trackway_evaluator.protocol import (
 
 log = logging.getLogger(__name__)
 
+FIXED_ENVIRONMENT = {"OMP_NUM_THREADS": "1", "PYTHONUNBUFFERED": "1", "CUBLAS_WORKSPACE_CONFIG": ":4096:8"}
+"""One thread a process; and matrix products on a GPU that give the same bits again (NVIDIA cuBLAS, Reproducibility)."""
 STACK_ID = "TRACKWAY_STACK_ID"
 """By it `trackway down` finds every process of a stack."""
 INTERRUPTED = Broken(
@@ -43,7 +45,7 @@ def child_environment(environment: Mapping[str, str]) -> dict[str, str]:
     kept = {name: value for name, value in environment.items() if not name.startswith("TRACKWAY_")}
     if (stack := environment.get(STACK_ID)) is not None:
         kept[STACK_ID] = stack
-    return kept | {"OMP_NUM_THREADS": "1", "PYTHONUNBUFFERED": "1"}
+    return kept | FIXED_ENVIRONMENT
 
 
 class Try:
