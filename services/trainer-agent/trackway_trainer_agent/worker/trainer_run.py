@@ -9,11 +9,11 @@ import time
 from functools import partial
 
 from trackway_common.errors import Unavailable
+from trackway_common.oom_counter import oom_kills
 
 from trackway_trainer_agent.worker.environment_report import observe_environment
 from trackway_trainer_agent.worker.error_files import read_error
 from trackway_trainer_agent.worker.journal import Journal, now_ms
-from trackway_trainer_agent.worker.oom_counter import oom_kills
 from trackway_trainer_agent.worker.output_lines import read_lines
 from trackway_trainer_agent.worker.preparation import Prepared
 from trackway_trainer_agent.worker.records import EnvironmentReported, TrainerExited, TrainerStarted

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from trackway_trainer_agent.worker.oom_counter import oom_kills
+from trackway_common.oom_counter import oom_kills
 
 
 def process_in(tmp_path: Path, cgroup: str) -> Path:
