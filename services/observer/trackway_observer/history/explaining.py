@@ -1,0 +1,68 @@
+"""Explains a run or an attempt from what the read model holds."""
+
+from __future__ import annotations
+
+from trackway_common.clock import Clock
+from trackway_common.events import RunPhase
+from trackway_common.history.explain import Explanation, Surroundings, explain
+from trackway_common.history.fold import fold_run
+from trackway_common.history.model import RunHistory
+from trackway_common.history.receipt.build import LastSeen
+from trackway_common.history.wording import short_id
+
+from trackway_observer.history.reader import HistoryReader, ReadModel
+
+_AHEAD = """
+select count() from training_runs
+where phase = 'QUEUED' and compute_class = {class:String} and run_id != {run:String}
+  and phase_since < {since:DateTime64(6, 'UTC')}
+"""
+_HOLDERS = """
+select run_id, attempt from training_attempts
+where state != 'ENDED' and pool = {pool:String} order by placed_at, run_id limit 8
+"""
+_LAST_SEEN = """
+select attempt, last_seen_at, last_step from training_attempts
+where run_id = {run:String} and last_seen_at is not null
+"""
+
+
+class Explaining:
+    """Folds the run's facts anew for each explanation; nothing is kept that could be wrong."""
+
+    def __init__(self, database: ReadModel, clock: Clock) -> None:
+        self._database = database
+        self._reader = HistoryReader(database)
+        self._clock = clock
+
+    async def explain(self, run_id: str, attempt: int | None) -> Explanation:
+        """Explain an attempt, or the run by its newest one.
+
+        Raises:
+            NotFound: the run has no such attempt.
+            CorruptRecord: the read model holds what is no fact.
+        """
+        history = fold_run(run_id, await self._reader.commits(run_id))
+        around = await self._surroundings(history)
+        return explain(history, attempt, as_of=self._clock.now(), surroundings=around)
+
+    async def _surroundings(self, history: RunHistory) -> Surroundings:
+        seen = await self._database.rows(_LAST_SEEN, {"run": history.run_id})
+        last_seen = {number: LastSeen(at=at, step=step) for number, at, step in seen}
+        spec = history.spec
+        if spec is None or history.phase is not RunPhase.QUEUED:
+            return Surroundings(last_seen=last_seen)
+        return Surroundings(
+            ahead=await self._ahead(history, spec.compute.compute_class),
+            holders=await self._holders(spec.compute.pool),
+            last_seen=last_seen,
+        )
+
+    async def _ahead(self, history: RunHistory, compute_class: str) -> int:
+        place = {"class": compute_class, "run": history.run_id, "since": history.phase_at}
+        rows = await self._database.rows(_AHEAD, place)
+        return int(rows[0][0])
+
+    async def _holders(self, pool: str) -> tuple[str, ...]:
+        rows = await self._database.rows(_HOLDERS, {"pool": pool})
+        return tuple(f"{short_id(run_id)}/{attempt}" for run_id, attempt in rows)
