@@ -50,6 +50,7 @@ class TopicProjector:
     """Owns the projection of one topic; only one may run per projector name and generation."""
 
     def __init__(self, source: Source, around: Surroundings) -> None:
+        self.topic = source.topic
         self._source = source
         self._around = around
         self.running = asyncio.Event()
@@ -61,19 +62,19 @@ class TopicProjector:
         Raises:
             CorruptLog: the log no longer holds facts that were not projected yet.
         """
-        begun = await self._waiting(lambda: self._around.ledger.progress(self._source.topic))
+        begun = await self._waiting(lambda: self._around.ledger.progress(self.topic))
         positions = await self._positions(begun)
         await self._waiting(lambda: self._source.load(self._around.ledger, positions))
         cutters = {partition: RangeCutter(_to_replay(begun, partition, at)) for partition, at in positions.items()}
         self.running.set()
-        async for batch in self._around.log.tail(self._source.topic, positions):
+        async for batch in self._around.log.tail(self.topic, positions):
             await self._project_batch(batch, cutters)
-            if batch and (linger_s := LINGER_S.get(self._source.topic)):
+            if batch and (linger_s := LINGER_S.get(self.topic)):
                 await self._around.clock.sleep(linger_s)
 
     async def _positions(self, begun: TopicProgress) -> dict[int, int]:
         """Where to read on: where the ledger says, or where a log of limited retention begins by now."""
-        topic = self._source.topic
+        topic = self.topic
         begins = await self._waiting(lambda: self._around.log.begin_offsets(topic))
         positions: dict[int, int] = {}
         for partition, oldest in begins.items():
@@ -113,7 +114,7 @@ class TopicProjector:
         if not reading.heads:
             return tables
         ledger = self._around.ledger
-        return (*tables, head_columns(ledger.projector, ledger.generation, self._source.topic, reading.heads))
+        return (*tables, head_columns(ledger.projector, ledger.generation, self.topic, reading.heads))
 
     async def _insert(self, records: Sequence[Record], tables: Sequence[TableColumns]) -> None:
         ledger, crashpoint, range_ = self._around.ledger, self._around.crashpoint, range_of(records)
@@ -134,10 +135,10 @@ class TopicProjector:
             try:
                 return await step()
             except Unavailable as error:
-                log.info("projection waits", extra={"topic": self._source.topic, "error": str(error)})
+                log.info("projection waits", extra={"topic": self.topic, "error": str(error)})
             except StatementRefused as error:
                 # Never by bad records, which can't make bad rows: a schema that was changed by hand, a missing right.
-                log.error("projection stands", extra={"topic": self._source.topic, "error": str(error)})
+                log.error("projection stands", extra={"topic": self.topic, "error": str(error)})
                 wait_s = LONGEST_WAIT_S
             await self._around.clock.sleep(wait_s)
             wait_s = min(2 * wait_s, LONGEST_WAIT_S)
