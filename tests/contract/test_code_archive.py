@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from trackway.client.archive import write_archive
-from trackway_trainer_agent.worker.code_archive import extract
+from trackway_common.code_archive import extract
 
 
 def _packed(folder: Path) -> bytes:

@@ -23,7 +23,7 @@ from trackway_common.object_store.blobs import BlobStore
 from trackway_common.object_store.port import ObjectStore
 
 from trackway_evaluator.protocol import WorkRequest
-from trackway_evaluator.worker.user_code import CONFIG_INVALID, materialise, source_digest
+from trackway_evaluator.worker.user_code import CONFIG_INVALID, source_digest, unpack
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,7 +63,7 @@ def gather(request: WorkRequest, code: Path) -> Inputs:
     if violations := check_against(pack, {dataset.name for dataset in request.datasets}):
         raise CommandRejected(f"{violations[0].field} {violations[0].description}", reason=CONFIG_INVALID)
     archive = blobs.get(request.code_archive_digest)
-    materialise(archive, code)
+    unpack(archive, code)
     return Inputs(
         store=store,
         pack=pack,

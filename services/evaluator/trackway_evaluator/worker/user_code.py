@@ -3,32 +3,27 @@
 from __future__ import annotations
 
 import importlib
-import io
 import sys
-import tarfile
 from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 from trackway_common.canonical import digest_bytes
+from trackway_common.code_archive import extract
 from trackway_common.errors import CommandRejected
 
 CONFIG_INVALID = "CONFIG_INVALID"
 
 
-def materialise(archive: bytes, folder: Path) -> None:
+def unpack(archive: bytes, folder: Path) -> None:
     """Unpack the archive and let its modules be imported.
 
     Raises:
         CommandRejected: no tar, or one with links or paths that leave the folder.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    try:
-        with tarfile.open(fileobj=io.BytesIO(archive)) as tar:
-            tar.extractall(folder, filter="data")
-    except tarfile.TarError as error:
-        raise CommandRejected(f"the code archive can't be unpacked: {error}", reason=CONFIG_INVALID) from error
+    extract(archive, folder)
     sys.path.insert(0, str(folder))
 
 

@@ -14,10 +14,10 @@ from typing import Literal
 from trackway_common.checkpoint.directory import LAYOUT, restore_directory
 from trackway_common.checkpoint.layout import checkpoint_prefix, parse_path
 from trackway_common.checkpoint.manifest import load_manifest
+from trackway_common.code_archive import materialise
 from trackway_common.errors import TrackwayError
 from trackway_common.object_store import BlobStore, ObjectStore
 
-from trackway_trainer_agent.worker.code_archive import materialise
 from trackway_trainer_agent.worker.rank_spec import RankSpec, ResumeTarget
 from trackway_trainer_agent.worker.trainer_environment import command_line, trainer_environment
 from trackway_trainer_agent.worker.workplace import Workplace

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 from trackway_common.canonical import digest_bytes
+from trackway_common.code_archive import extract, materialise
 from trackway_common.errors import CommandRejected
-from trackway_trainer_agent.worker.code_archive import extract, materialise
 
 
 def archive(*members: tuple[tarfile.TarInfo, bytes], compression: str = "gz") -> bytes:
