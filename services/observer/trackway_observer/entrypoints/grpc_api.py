@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+import asyncio
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from trackway_common.clock import Clock
 from trackway_common.codec import fact_fields
-from trackway_common.errors import NotFound
+from trackway_common.errors import NotFound, Unavailable
 from trackway_common.history.explain import as_markdown, as_text
 from trackway_common.rpc import Servable
 from trackway_proto.v1 import history_service_pb2 as pb
@@ -25,27 +26,40 @@ from trackway_observer.entrypoints.names import (
     parse_parent,
 )
 from trackway_observer.history.explaining import Explaining
-from trackway_observer.history.freshness import EVERYTHING, Freshness
+from trackway_observer.history.freshness import EVERYTHING, FACTS, Freshness
 from trackway_observer.history.logs import log_lines
 from trackway_observer.history.people_sql import PeopleSql
 from trackway_observer.history.reader import HistoryReader, Place, ReadModel, Record
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HistoryParts:
+    """What serving the history needs."""
+
+    database: ReadModel
+    people: PeopleSql
+    freshness: Freshness
+    clock: Clock
+    ready: asyncio.Event
+    """Set once the database has this build's schema; calls before it are told to come back."""
+
+
 class HistoryApi(history_service_pb2_grpc.HistoryServiceServicer):
     """Reads; changes nothing."""
 
-    def __init__(self, database: ReadModel, people: PeopleSql, freshness: Freshness, clock: Clock) -> None:
-        self._database = database
-        self._reader = HistoryReader(database)
-        self._explaining = Explaining(database, clock)
-        self._people = people
-        self._freshness = freshness
+    def __init__(self, parts: HistoryParts) -> None:
+        self._database = parts.database
+        self._reader = HistoryReader(parts.database)
+        self._explaining = Explaining(parts.database, parts.clock)
+        self._people = parts.people
+        self._freshness = parts.freshness
+        self._ready = parts.ready
 
     async def GetAttempt(  # noqa: N802 - named by the .proto file
         self, request: pb.GetAttemptRequest, context: Any
     ) -> pb.Attempt:
         wanted = parse_attempt(request.name)
-        await self._freshness.catch_up()
+        await self._catch_up()
         run_id = await self._run_id(wanted.scope)
         record = await self._reader.attempt(run_id, wanted.attempt or 0)
         return attempt_message(record, await self._reader.checkpoint_slots([run_id]))
@@ -58,7 +72,7 @@ class HistoryApi(history_service_pb2_grpc.HistoryServiceServicer):
             page_size(request.page_size),
             decode_token(request.page_token),
         )
-        behind = await self._freshness.catch_up()
+        behind = await self._catch_up()
         run_id = await self._run_id(scope) if scope.run else ""
         found = await self._reader.attempts(run_id=run_id, project=scope.project, after=after, limit=size + 1)
         page = found[:size]
@@ -73,7 +87,7 @@ class HistoryApi(history_service_pb2_grpc.HistoryServiceServicer):
         self, request: pb.ExplainRequest, context: Any
     ) -> pb.Explanation:
         wanted = parse_name(request.name)
-        behind = await self._freshness.catch_up()
+        behind = await self._catch_up()
         explanation = await self._explaining.explain(await self._run_id(wanted.scope), wanted.attempt)
         return pb.Explanation(
             name=explanation.name,
@@ -86,7 +100,7 @@ class HistoryApi(history_service_pb2_grpc.HistoryServiceServicer):
     async def Query(  # noqa: N802 - named by the .proto file
         self, request: pb.QueryRequest, context: Any
     ) -> AsyncIterator[pb.QueryResponse]:
-        behind = await self._freshness.catch_up(EVERYTHING)
+        behind = await self._catch_up(EVERYTHING)
         async for page in self._people.run(request.sql, request.max_rows):
             yield pb.QueryResponse(
                 columns=page.columns,
@@ -100,7 +114,7 @@ class HistoryApi(history_service_pb2_grpc.HistoryServiceServicer):
         self, request: pb.ListLogsRequest, context: Any
     ) -> AsyncIterator[pb.HistoryLogLine]:
         wanted = parse_name(request.run_id)
-        await self._freshness.catch_up(EVERYTHING)
+        await self._catch_up(EVERYTHING)
         run_id = await self._run_id(wanted.scope)
         newest = await self._reader.newest_attempt(run_id)
         attempt = request.attempt or wanted.attempt or newest
@@ -117,25 +131,20 @@ class HistoryApi(history_service_pb2_grpc.HistoryServiceServicer):
                 step=line.step,
             )
 
+    async def _catch_up(self, read: Sequence[str] = FACTS) -> int:
+        if not self._ready.is_set():
+            raise Unavailable("the read model is being prepared; ask again in a moment")
+        return await self._freshness.catch_up(read)
+
     async def _run_id(self, scope: Scope) -> str:
         return await self._reader.run_id(scope.run, scope.project)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HistoryParts:
-    """What serving the history needs."""
-
-    database: ReadModel
-    people: PeopleSql
-    freshness: Freshness
-    clock: Clock
 
 
 def history_servable(parts: HistoryParts) -> Servable:
     """The service as a server registers it."""
     return Servable(
         history_service_pb2_grpc.add_HistoryServiceServicer_to_server,
-        HistoryApi(parts.database, parts.people, parts.freshness, parts.clock),
+        HistoryApi(parts),
         "trackway_proto.v1.HistoryService",
     )
 
