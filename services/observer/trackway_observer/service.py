@@ -43,12 +43,6 @@ async def run_observer(settings: ObserverSettings, event_log: EventLog) -> None:
     written = ClickHouse(settings.clickhouse)
     read = ClickHouse(settings.clickhouse, threads=READ_THREADS)
     limits = SqlLimits(seconds=settings.history.query_s, memory_bytes=settings.history.query_memory_bytes)
-    history = HistoryParts(
-        database=read,
-        people=PeopleSql(read, limits),
-        freshness=Freshness(event_log, progress, clock, settings.history.fresh_s),
-        clock=clock,
-    )
     projection = Projection(
         ProjectionParts(
             event_log=event_log,
@@ -61,6 +55,13 @@ async def run_observer(settings: ObserverSettings, event_log: EventLog) -> None:
             generation=settings.generation,
             samples=EvaluationSamples(BlobStore(open_store(settings.store.url))),
         )
+    )
+    history = HistoryParts(
+        database=read,
+        people=PeopleSql(read, limits),
+        freshness=Freshness(event_log, progress, clock, settings.history.fresh_s),
+        clock=clock,
+        ready=projection.running,
     )
     server = await serve(settings.rpc, [history_servable(history)])
     instance = settings.instance or uuid7()
