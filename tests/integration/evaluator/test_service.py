@@ -5,14 +5,13 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeVar
 
 import pytest
-from trackway_common.clock import SystemClock
 from trackway_common.codec import decode_commit, decode_request
 from trackway_common.event_log import InMemoryEventLog
 from trackway_common.events import (
@@ -28,24 +27,15 @@ from trackway_common.events import (
     RunSpec,
     Verdict,
 )
-from trackway_common.ids import uuid7
 from trackway_common.rpc_client import open_channel
 from trackway_common.settings import KafkaSettings, StoreSettings
 from trackway_common.topics import COMMANDS, EVALUATIONS, RUNS
-from trackway_evaluator.adapters.evidence_store import EvidenceStore
-from trackway_evaluator.adapters.outcomes import Broken, Scored
-from trackway_evaluator.adapters.tries import Tries, Try, child_environment
-from trackway_evaluator.domain.commands import RecordFailure
-from trackway_evaluator.domain.order import Order
 from trackway_evaluator.service import run_evaluator
 from trackway_evaluator.settings import EvaluatorSettings
-from trackway_evaluator.shell.examiner import Examiner
 from trackway_proto.v1 import evaluation_service_pb2, evaluation_service_pb2_grpc
 
 from .conftest import COMMAND_PACK, World
-from .ordering import NOW, order_evaluation
-
-DEADLINE_S = 120.0
+from .ordering import DEADLINE_S, open_other_end, order_evaluation
 
 F = TypeVar("F")
 
@@ -190,83 +180,6 @@ async def test_restart_of_the_evaluator_is_an_interruption(stage: Stage, world: 
     assert len([fact for fact in stage.facts() if isinstance(fact, EvaluationRequested)]) == 2, "settled is settled"
 
 
-async def test_living_process_is_taken_over(stage: Stage, world: World, tmp_path: Path) -> None:
-    pipe = tmp_path / "pipe"
-    os.mkfifo(pipe)
-    order = order_of(world, wait_for=str(pipe))
-    first, second = (tries_of(stage) for _ in range(2))
-    started = await first.start(order, 1, 8)
-    await until(lambda: (tmp_path / f"evaluator/{order.evaluation_id}/1/process.json").exists())
-    for found in (await second.find(order, 1), await second.start(order, 1, 8)):
-        assert isinstance(found, Try)
-        assert found.pid == started.pid
-    assert isinstance(found, Try)
-    await open_other_end(pipe)
-    assert isinstance(await found.outcome(), Scored)
-    assert isinstance(await second.find(order, 1), Scored), "it ended while nobody looked"
-
-
-async def test_stale_process_gives_way_to_the_next_try(stage: Stage, world: World, tmp_path: Path) -> None:
-    pipe = tmp_path / "pipe"
-    os.mkfifo(pipe)
-    order = order_of(world, wait_for=str(pipe))
-    stale = await tries_of(stage).start(order, 1, 8)
-    await until(lambda: (tmp_path / f"evaluator/{order.evaluation_id}/1/process.json").exists())
-    fresh = await tries_of(stage).start(order, 2, 8)
-    outcome = await stale.outcome()
-    assert isinstance(outcome, Broken)
-    await open_other_end(pipe)
-    assert isinstance(await fresh.outcome(), Scored)
-
-
-async def test_task_executed_differently_is_a_mismatch(stage: Stage, world: World) -> None:
-    order = order_of(world)
-    tries = tries_of(stage)
-    outcome = await (await tries.start(order, 1, 8)).outcome()
-    assert isinstance(outcome, Scored)
-    examiner = Examiner(store=EvidenceStore(world.blobs), clock=SystemClock())
-    [task] = outcome.result.tasks
-    forged = replace(outcome.result, tasks=(replace(task, task_digest="sha256:other"),))
-    command = examiner.examine(order, 1, Scored(result=forged), tries.folder(order))
-    assert isinstance(command, RecordFailure)
-    assert command.failure is EvaluationFailure.TASK_DIGEST_MISMATCH
-    (tries.folder(order) / outcome.result.shards[0].path).write_bytes(b"changed")
-    command = examiner.examine(order, 1, outcome, tries.folder(order))
-    assert isinstance(command, RecordFailure)
-    assert "changed after it was written" in command.message
-
-
-def test_no_password_reaches_an_evaluation_process() -> None:
-    environment = {"PATH": "/bin", "TRACKWAY_KAFKA__SASL_PASSWORD": "secret", "TRACKWAY_STACK_ID": "s"}
-    inherited = child_environment(environment)
-    assert inherited["TRACKWAY_STACK_ID"] == "s"
-    assert inherited["PATH"] == "/bin"
-    assert "secret" not in inherited.values()
-
-
-def order_of(world: World, **hyperparameters: object) -> Order:
-    pack, checkpoint = world.put_pack(), world.checkpoints["linear"]
-    return Order(
-        run_id=uuid7(),
-        order_id=uuid7(),
-        evaluation_id="e1",
-        round=1,
-        pack=pack,
-        checkpoint=checkpoint,
-        ordered_at=NOW,
-        spec=world.spec(pack, **hyperparameters),
-        traceparent="",
-    )
-
-
-def tries_of(stage: Stage) -> Tries:
-    return Tries(
-        root=stage.state / "evaluator",
-        store_url=stage.world.store_url,
-        environment=child_environment(os.environ),
-    )
-
-
 async def listed(stage: Stage, run_id: str) -> evaluation_service_pb2.ListEvaluationsResponse:
     """Ask the service at the address that its heartbeat tells."""
     async with asyncio.timeout(DEADLINE_S):
@@ -278,15 +191,3 @@ async def listed(stage: Stage, run_id: str) -> evaluation_service_pb2.ListEvalua
                     stub = evaluation_service_pb2_grpc.EvaluationServiceStub(channel)
                     return await stub.ListEvaluations(evaluation_service_pb2.ListEvaluationsRequest(parent=run_id))
     raise AssertionError("a tail never ends")
-
-
-async def open_other_end(pipe: Path) -> None:
-    """Let the process that opened the pipe for reading go on."""
-    await asyncio.to_thread(lambda: pipe.open("w").close())
-
-
-async def until(condition: Callable[[], bool]) -> None:
-    """Wait for something that only a look at the disk can tell."""
-    async with asyncio.timeout(DEADLINE_S):
-        while not condition():
-            await asyncio.sleep(0.02)

@@ -3,101 +3,26 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-from trackway_common.decider import fold
 from trackway_common.errors import CommandRejected
-from trackway_common.evaluation_pack import Gate, GateOp
 from trackway_common.events import (
-    CheckpointRef,
     EvaluationCompleted,
     EvaluationExhausted,
     EvaluationFailed,
     EvaluationFailure,
-    EvaluationPackRef,
     EvaluationPhase,
     EvaluationRequested,
     EvaluationStarted,
-    Fact,
     NextMove,
-    TaskMetric,
-    TaskResult,
     Verdict,
 )
 from trackway_evaluator.domain.budgets import RETRIES, batch_size
 from trackway_evaluator.domain.commands import (
     Command,
-    CompleteEvaluation,
-    RecordFailure,
-    RequestEvaluation,
-    StartAttempt,
-)
-from trackway_evaluator.domain.decider import DECIDER
-from trackway_evaluator.domain.state import RunEvaluations
-
-NOW = datetime(2026, 11, 21, tzinfo=UTC)
-STREAM = "evaluations/run-1"
-REQUEST = RequestEvaluation(
-    evaluation_id="e1",
-    round=1,
-    pack=EvaluationPackRef(name="digits", digest="sha256:p"),
-    checkpoint=CheckpointRef(run_id="run-1", step=40),
-    project="demo",
-    model_family="vision",
-    final=True,
-    requested_at=NOW,
 )
 
-
-def start(attempt: int) -> StartAttempt:
-    return StartAttempt(evaluation_id="e1", attempt=attempt, host="h", pid=7, batch_size=32, started_at=NOW)
-
-
-def failure(attempt: int, kind: EvaluationFailure = EvaluationFailure.CRASH) -> RecordFailure:
-    return RecordFailure(
-        evaluation_id="e1", attempt=attempt, failure=kind, message="it broke", evidence=(), failed_at=NOW
-    )
-
-
-def completion(attempt: int, accuracy: float = 0.9, *, scored: int = 10) -> CompleteEvaluation:
-    metric = TaskMetric(name="accuracy", value=accuracy, samples=scored)
-    return CompleteEvaluation(
-        evaluation_id="e1",
-        attempt=attempt,
-        tasks=(TaskResult(task="t", planned=10, scored=scored, metrics=(metric,)),),
-        shards=(),
-        gates=(Gate(task="t", metric="accuracy", op=GateOp.AT_LEAST, threshold=0.8),),
-        environment_digest="sha256:e",
-        evaluator_version="0.1",
-        completed_at=NOW + timedelta(seconds=9),
-        seconds=8.5,
-    )
-
-
-class Story:
-    """``given(commands)`` then ``when(command)`` gives facts; everything is folded along the way."""
-
-    def __init__(self, *commands: Command) -> None:
-        self.facts: list[Fact] = []
-        for command in commands:
-            self.when(command)
-
-    def when(self, command: Command) -> tuple[Fact, ...]:
-        facts = DECIDER.decide(self.state, command)
-        self.facts.extend(facts)
-        return facts
-
-    @property
-    def state(self) -> RunEvaluations:
-        return fold(DECIDER, STREAM, self.facts)
-
-    @property
-    def phase(self) -> EvaluationPhase:
-        [evaluation] = self.state.evaluations
-        return evaluation.phase
+from .stories import NOW, REQUEST, Story, completion, failure, start
 
 
 def test_request_start_complete() -> None:
@@ -234,32 +159,3 @@ def test_batch_is_halved_per_out_of_memory_failure(asked: int, failures: int, th
 
 def test_every_failure_has_a_budget() -> None:
     assert set(RETRIES) == set(EvaluationFailure)
-
-
-ANY_COMMAND = st.one_of(
-    st.builds(lambda n: replace(REQUEST, round=n), st.integers(1, 3)),
-    st.builds(start, st.integers(1, 6)),
-    st.builds(failure, st.integers(1, 6), st.sampled_from(EvaluationFailure)),
-    st.builds(completion, st.integers(1, 6)),
-)
-
-
-@given(st.lists(ANY_COMMAND, max_size=40))
-def test_any_commands_leave_a_lawful_history(commands: list[Command]) -> None:
-    story = Story()
-    for command in commands:
-        try:
-            story.when(command)
-        except CommandRejected:
-            continue
-    attempts = [fact.evaluation_attempt for fact in story.facts if isinstance(fact, EvaluationStarted)]
-    ends = [fact for fact in story.facts if isinstance(fact, EvaluationCompleted | EvaluationExhausted)]
-    assert attempts == sorted(set(attempts))
-    assert sum(isinstance(fact, EvaluationCompleted) for fact in ends) <= 1
-    evaluation_facts = (
-        EvaluationRequested | EvaluationStarted | EvaluationFailed | EvaluationCompleted | EvaluationExhausted
-    )
-    # Structural: nothing of a training attempt can come out of here.
-    assert all(isinstance(fact, evaluation_facts) for fact in story.facts)
-    completed = [i for i, fact in enumerate(story.facts) if isinstance(fact, EvaluationCompleted)]
-    assert not completed or completed[0] == len(story.facts) - 1
