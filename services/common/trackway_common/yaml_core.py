@@ -92,7 +92,7 @@ def load_yaml(data: bytes, *, name: str) -> Json:
         loaded: Json = yaml.load(text, Loader=_CoreLoader)  # noqa: S506 - a SafeLoader with the core schema
     except yaml.MarkedYAMLError as error:
         raise _rejected(name, _marked(error)) from error
-    except (yaml.YAMLError, RecursionError) as error:
+    except (yaml.YAMLError, RecursionError, ValueError) as error:  # ValueError: an integer of thousands of digits
         raise _rejected(name, f"is not YAML: {error}") from error
     return loaded
 

@@ -129,7 +129,8 @@ def test_pack_without_tasks_is_refused() -> None:
 
 
 @pytest.mark.parametrize(
-    "data", [b"\xff\xfe", b"a: [", b"a: 1\na: 2", b"x" * (1 << 20) + b"x", b"- 1", b"", b"{x: .nan}"]
+    "data",
+    [b"\xff\xfe", b"a: [", b"a: 1\na: 2", b"x" * (1 << 20) + b"x", b"- 1", b"", b"{x: .nan}", b"x: " + b"9" * 5000],
 )
 def test_what_is_no_pack_at_all_is_refused(data: bytes) -> None:
     with pytest.raises(CommandRejected) as refused:
