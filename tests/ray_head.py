@@ -12,7 +12,7 @@ import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 UP_S = 60.0
@@ -25,36 +25,50 @@ class RayHead:
     address: str
     environment: dict[str, str]
     """What a driver needs before it imports Ray."""
+    pid: int = 0
+    """Leader of a session of its own."""
 
 
 @contextmanager
-def ray_head(*, cpus: int = 4, port: int = 0) -> Iterator[RayHead]:
-    """Run a head until the block ends; ``port`` 0 takes a free one."""
+def ray_head(*, cpus: int = 4, again: RayHead | None = None) -> Iterator[RayHead]:
+    """Run a head until the block ends; ``again`` starts a dead one anew, at its address and with its token."""
     with tempfile.TemporaryDirectory(prefix="twr-", dir="/tmp", ignore_cleanup_errors=True) as folder:
-        token = Path(folder) / "token"
-        token.touch(mode=0o600)
-        token.write_text(secrets.token_hex(32))
-        first, client, dashboard = _free_ports(3)
-        environment = {
-            "RAY_AUTH_MODE": "token",
-            "RAY_AUTH_TOKEN_PATH": str(token),
-            "RAY_memory_monitor_refresh_ms": "0",
-        }
-        head = RayHead(address=f"127.0.0.1:{port or first}", environment=environment)
+        port, client, dashboard = _free_ports(3)
+        head = again or RayHead(address=f"127.0.0.1:{port}", environment=_environment(Path(folder)))
         command = [str(Path(sys.executable).with_name("ray")), "start", "--head", "--block", f"--num-cpus={cpus}"]
         command += ["--include-dashboard=false", "--disable-usage-stats", "--node-ip-address=127.0.0.1"]
-        command += [f"--port={port or first}", f"--ray-client-server-port={client}"]
+        command += [f"--port={head.address.partition(':')[2]}", f"--ray-client-server-port={client}"]
         command += [f"--dashboard-agent-listen-port={dashboard}", "--min-worker-port=0", "--max-worker-port=0"]
         command += [f"--temp-dir={folder}/r"]
         with (Path(folder) / "log").open("w+") as log:
             process = subprocess.Popen(
-                command, env=os.environ | environment, stdout=log, stderr=log, start_new_session=True
+                command, env=os.environ | head.environment, stdout=log, stderr=log, start_new_session=True
             )
             try:
                 _await(head.address, process, Path(log.name))
-                yield head
+                yield replace(head, pid=process.pid)
             finally:
                 _end(process)
+
+
+def kill_head(head: RayHead) -> None:
+    """SIGKILL to the head and everything in its session, at once."""
+    for pid in [head.pid, *_session(head.pid)]:
+        try:
+            os.kill(pid, signal.SIGKILL)
+        except ProcessLookupError:
+            pass
+
+
+def _environment(folder: Path) -> dict[str, str]:
+    token = folder / "token"
+    token.touch(mode=0o600)
+    token.write_text(secrets.token_hex(32))
+    return {
+        "RAY_AUTH_MODE": "token",
+        "RAY_AUTH_TOKEN_PATH": str(token),
+        "RAY_memory_monitor_refresh_ms": "0",
+    }
 
 
 def _await(address: str, process: subprocess.Popen[bytes], log: Path) -> None:

@@ -106,18 +106,24 @@ async def _leave_when_silent(gangs: RayGangs) -> None:
 
 
 async def _main(address: str, namespace: str, agent: socket.socket) -> None:
-    asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(MAX_WAITING))
+    loop = asyncio.get_running_loop()
+    loop.set_default_executor(ThreadPoolExecutor(MAX_WAITING))
+    # Nothing is sent before the first message of ours: what can be read now is that the agent is gone.
+    loop.add_reader(agent, os._exit, 0)
     gangs = RayGangs(peer=await asyncio.to_thread(join, address, namespace))
+    loop.remove_reader(agent)
     reader, writer = await asyncio.open_connection(sock=agent)
     watching = asyncio.create_task(_leave_when_silent(gangs))
     try:
         await serve(gangs, reader, writer)
     except* _AgentGone:
         log.info("the agent is gone")
-    finally:
-        watching.cancel()
-        # Ray's exit handlers wait for a cluster that may be gone; nothing here needs them: all is detached.
-        os._exit(0)
+    except* Exception:
+        # Top of the process: report, and let the agent start another one.
+        log.exception("the driver failed")
+    watching.cancel()
+    # Ray's exit handlers wait for a cluster that may be gone; nothing here needs them: all is detached.
+    os._exit(0)
 
 
 def main() -> None:

@@ -13,6 +13,8 @@ from trackway_trainer_agent.domain.findings import Finding, error_fingerprint, f
 from trackway_trainer_agent.domain.observations import ErrorSeen, ErrorSource, RankExit
 from trackway_trainer_agent.domain.signatures import Part, Signature, of_error, of_line
 
+STDERR_LINES = 12
+"""Last words that stand beside an exit status."""
 _EXPLAIN_THEMSELVES = frozenset({"SIGKILL", "SIGTERM", "SIGSEGV", "SIGILL"})
 """Signals that no broken connection and no printed line brings about; an abort may follow from either."""
 
@@ -164,7 +166,7 @@ def _status(seen: RankExit) -> Iterator[Finding]:
         role=CausalRole.INITIATING if reason else CausalRole.UNKNOWN,
         authority=Authority.EXIT_STATUS,
         source=f"rank {seen.rank} exit status",
-        excerpt=said,
+        excerpt="\n".join([said, *(seen.stderr_tail[-STDERR_LINES:] if reason else ())]),
         at_ms=seen.ended_at_ms,
         reason=reason,
         confidence=confidence,

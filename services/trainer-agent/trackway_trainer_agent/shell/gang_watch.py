@@ -66,7 +66,7 @@ class GangWatch:
                 tasks.create_task(self._follow(rank), name=f"follow rank {rank}")
 
     async def _follow(self, rank: int) -> None:
-        cursor = 0
+        cursor, silent = 0, False
         while not await self._is_cluster_lost():
             try:
                 batch = await self._gangs.drain(self._watched.gang, rank, cursor)
@@ -74,11 +74,14 @@ class GangWatch:
                 await self._lost(gone)
                 return
             except Unavailable as error:
-                log.info("rank not drained", extra={"gang": str(self._watched.gang), "rank": rank, "error": str(error)})
+                if not silent:
+                    where = {"gang": str(self._watched.gang), "rank": rank}
+                    log.info("rank not drained", extra=where | {"error": str(error)})
+                silent = True
                 await self._clock.sleep(self._timing.retry_s)
                 continue
             await self._listener.drained(rank, batch)
-            cursor = batch.cursor
+            cursor, silent = batch.cursor, False
             if batch.phase is RankPhase.ENDED and not batch.more:
                 return
             if not batch.more:
