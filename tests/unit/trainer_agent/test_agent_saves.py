@@ -165,6 +165,25 @@ async def test_what_the_checkpointer_never_commits_is_given_up(world: World) -> 
     assert (abandoned.abandoned_at - ended.ended_at).total_seconds() >= world.timing.commit_limit_s
 
 
+async def test_what_the_checkpointer_passed_over_delays_nobody(world: World) -> None:
+    async with world.agent():
+        await world.place()
+        await world.fact(e.AttemptStarted)
+        for nonce, step in (("aaaa", 10), ("bbbb", 20)):
+            for rank in (0, 1):
+                world.rank(rank).tell(captured(nonce, step))
+                world.rank(rank).tell(persisted(nonce, step))
+        await world.until(lambda: len(world.requests(e.CommitCheckpoint)) == 2)
+        commit(world, "bbbb", 20)
+        for rank in (0, 1):
+            world.rank(rank).exit(0)
+        ended = await world.fact(e.AttemptEnded)
+        abandoned = await world.fact(e.CheckpointAbandoned)
+    assert ended.captures_in_flight == ()
+    assert abandoned.nonce == "aaaa"
+    assert (abandoned.abandoned_at - ended.ended_at).total_seconds() < 5
+
+
 async def test_the_next_fence_waits_for_the_captures_of_the_attempt_before(world: World) -> None:
     async with world.agent():
         await world.place()

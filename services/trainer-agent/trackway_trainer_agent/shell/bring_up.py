@@ -91,14 +91,14 @@ async def start(gangs: Gangs, gang: GangName, spec: RankSpec, clock: Clock, retr
 
 
 async def patiently(ask: Callable[[], Awaitable[T]], clock: Clock, retry_s: float) -> T:
-    """The cluster's answer, however long it is away."""
+    """The answer, however long whoever gives it is away."""
     waiting = False
     while True:
         try:
             return await ask()
         except Unavailable as error:
             if not waiting:
-                log.info("waiting for the cluster", extra={"error": str(error)})
+                log.info("waiting", extra={"error": str(error)})
             waiting = True
             await clock.sleep(retry_s)
 

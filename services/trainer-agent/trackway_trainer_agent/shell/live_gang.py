@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from trackway_common.errors import Unavailable
 
 from trackway_trainer_agent.domain.commands import AbandonCheckpoint
 from trackway_trainer_agent.domain.observations import Observation, RankSilent
 from trackway_trainer_agent.domain.orders import StopOrder
+from trackway_trainer_agent.domain.saves import Save
 from trackway_trainer_agent.gangs import Gangs, RankGone
 from trackway_trainer_agent.shell.attempt_desk import AttemptDesk
 from trackway_trainer_agent.shell.bring_up import Granted, patiently, start
 from trackway_trainer_agent.shell.cluster_pulse import ClusterPulse
+from trackway_trainer_agent.shell.commit_desk import Committed
 from trackway_trainer_agent.shell.gang_watch import GangWatch
 from trackway_trainer_agent.shell.recorder import Recorder
 from trackway_trainer_agent.shell.reflexes import Reflexes
@@ -66,12 +68,12 @@ class LiveGang:
     async def open_saves(self, limit_s: float) -> tuple[str, ...]:
         """Nonces of what may still become a checkpoint, after giving them a moment."""
         await self._until(lambda: not self._recorder.book.in_flight, limit_s)
-        complete = {save.nonce for save in self._recorder.book.complete}
+        awaited: Iterable[Save] = self._recorder.book.complete
         try:
-            complete -= (await self._desk.commits.committed()).nonces
+            awaited = self._awaited(await self._desk.commits.committed())
         except Unavailable as error:
             log.info("commit log not read", extra={"error": str(error)})
-        return (*self._recorder.book.in_flight, *sorted(complete))
+        return (*self._recorder.book.in_flight, *(save.nonce for save in awaited))
 
     async def clear(self) -> None:
         """Let captures be saved and committed, within their limits; then remove the gang."""
@@ -85,13 +87,24 @@ class LiveGang:
         log.info("gang removed", extra={"gang": str(gang)})
 
     async def _commit_rest(self) -> None:
-        await self._desk.commits.sent()
-        complete = {save.nonce: save for save in self._recorder.book.complete}
-        missing = await self._desk.commits.wait_committed(frozenset(complete), self._desk.timing.commit_limit_s)
-        for nonce in sorted(missing):
-            why = "its receipts were complete, but the checkpointer did not commit it in time"
-            command = AbandonCheckpoint(step=complete[nonce].step, nonce=nonce, why=why, at=self._desk.clock.now())
-            await self._desk.execute(command, f"abandoned/{nonce}")
+        """Give the checkpointer its time for what it has not answered; what it refused is given up."""
+        commits, clock, timing = self._desk.commits, self._desk.clock, self._desk.timing
+        await commits.sent()
+        awaited = self._awaited(await patiently(commits.committed, clock, timing.retry_s))
+        await commits.wait_committed(frozenset(save.nonce for save in awaited), timing.commit_limit_s)
+        committed = await patiently(commits.committed, clock, timing.retry_s)
+        for save in self._recorder.book.complete:
+            if save.nonce not in committed.nonces:
+                why = "its receipts were there, but the checkpointer did not commit it"
+                command = AbandonCheckpoint(step=save.step, nonce=save.nonce, why=why, at=clock.now())
+                await self._desk.execute(command, f"abandoned/{save.nonce}")
+
+    def _awaited(self, committed: Committed) -> tuple[Save, ...]:
+        """Complete saves that the checkpointer may still commit: it takes a run's in their order."""
+        newest = committed.newest
+        last = newest.step if newest is not None and newest.epoch == self._desk.state.epoch else 0
+        saves = self._recorder.book.complete
+        return tuple(save for save in saves if save.nonce not in committed.nonces and save.step > last)
 
     async def _kill(self, rank: int) -> None:
         try:
