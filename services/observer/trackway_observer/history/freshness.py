@@ -21,6 +21,10 @@ FACTS: Sequence[str] = topics.FACT_TOPICS
 EVERYTHING: Sequence[str] = (*topics.FACT_TOPICS, topics.TELEMETRY)
 
 
+ASK_S = 1.0
+"""A healthy broker says in milliseconds where its partitions end."""
+
+
 class Reach(Protocol):
     """How far the projection is."""
 
@@ -48,7 +52,7 @@ class Freshness:
         """
         began = self._clock.monotonic()
         try:
-            async with asyncio.timeout(self._wait_s):
+            async with asyncio.timeout(ASK_S):
                 self._ends |= await ends_of(self._log, read)
         except (Unavailable, TimeoutError) as error:
             log.warning("reading without the log's end", extra={"error": str(error)})
