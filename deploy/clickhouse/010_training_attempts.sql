@@ -1,25 +1,57 @@
+-- An attempt's marks in order, whatever the clocks of their writers said. Level by level, because a name that is
+-- used twice is worked out twice. Not part of the contract.
+create or replace view attempt_spans as
+select
+  *,
+  if(is_worked, dateDiff('microsecond', span_begin, kept_until) / 1e6, 0.) as kept_seconds,
+  arraySum(stall -> if(stall.1 < kept_until, stall.2, 0.), stalls) as stalled_seconds
+from
+(
+  select
+    *,
+    least(greatest(if(is_finished, span_died, coalesce(kept_at, span_begin)), span_begin), span_died) as kept_until
+  from
+  (
+    select
+      *,
+      least(
+        greatest(coalesce(span_failed, span_end), if(is_begun, span_begin, placed_time)), span_end
+      ) as span_died
+    from
+    (
+      select
+        *,
+        began_time is not null as is_begun,
+        is_spanned and began_time is not null as is_worked,
+        least(greatest(coalesce(began_time, span_end), placed_time), span_end) as span_begin
+      from
+      (
+        select
+          *,
+          is_placed and ended_time is not null as is_spanned,
+          greatest(assumeNotNull(ended_time), placed_time) as span_end
+        from
+        (
+          select
+            *,
+            if(is_ended, end_time, if(is_ruled, ruled_time, null)) as ended_time,
+            coalesce(first_step_at, ranks_started_at, if(is_ended, end_started_at, null)) as began_time,
+            if(is_ended, end_failed_at, null) as span_failed,
+            is_ended and end_reason in ('COMPLETED', 'EARLY_STOPPED') as is_finished
+          from attempt_joined
+        )
+      )
+    )
+  )
+);
+
 -- One row per attempt: the whole receipt. The same as trackway_common.history.receipt computes from the facts.
 create or replace view training_attempts as
 with
-  if(is_ended, end_time, if(is_ruled, ruled_time, null)) as ended_time,
-  coalesce(first_step_at, ranks_started_at, if(is_ended, end_started_at, null)) as began_time,
-  (is_ended and end_reason in ('COMPLETED', 'EARLY_STOPPED')) as is_finished,
-  -- Marks in order, whatever the clocks of their writers said.
-  (is_placed and ended_time is not null) as is_spanned,
-  greatest(assumeNotNull(ended_time), placed_time) as span_end,
-  least(greatest(coalesce(began_time, span_end), placed_time), span_end) as span_begin,
-  if(is_ended, end_failed_at, null) as span_failed,
-  least(
-    greatest(coalesce(span_failed, span_end), if(began_time is null, placed_time, span_begin)), span_end
-  ) as span_died,
-  least(
-    greatest(if(is_finished, span_died, coalesce(kept_at, span_begin)), span_begin), span_died
-  ) as kept_until,
-  (is_spanned and began_time is not null) as is_worked,
-  dateDiff('microsecond', span_begin, kept_until) / 1e6 as kept_seconds,
-  least(kept_seconds, arraySum(stall -> if(stall.1 < kept_until, stall.2, 0.), stalls)) as kept_stall,
+  least(kept_seconds, stalled_seconds) as kept_stall,
   notEmpty(commits) as has_commits,
   commits[-1] as newest,
+  is_ended and end_last_committed != '' as has_last,
   if(is_target_chosen, target, if(is_ended, end_resumed_from, '')) as resume_name,
   if(is_target_chosen, target_step, if(is_ended, end_resumed_from_step, null)) as resume_step,
   if(is_target_chosen, target_digest, if(is_ended, end_resumed_from_digest, '')) as resume_digest,
@@ -82,11 +114,11 @@ select
   resume_step as resumed_from_step,
   resume_digest as resumed_from_digest,
   arrayMap(c -> c.2, commits) as produced,
-  multiIf(has_commits, newest.2, is_ended and end_last_committed != '', end_last_committed, resume_name)
+  multiIf(has_commits, newest.2, has_last, end_last_committed, resume_name)
     as last_committed,
-  multiIf(has_commits, newest.3, is_ended and end_last_committed != '', end_last_committed_step, resume_step)
+  multiIf(has_commits, newest.3, has_last, end_last_committed_step, resume_step)
     as last_committed_step,
-  multiIf(has_commits, newest.4, is_ended and end_last_committed != '', end_last_committed_digest, resume_digest)
+  multiIf(has_commits, newest.4, has_last, end_last_committed_digest, resume_digest)
     as last_committed_digest,
   capture_count as captures,
   abandon_count as captures_abandoned,
@@ -117,4 +149,4 @@ select
   compute_class, accelerator_kind, preemptible, price, currency, price_since,
   world_size, strategy, precision, keep_last, in_flight, max_attempts,
   trace_id
-from attempt_joined;
+from attempt_spans;

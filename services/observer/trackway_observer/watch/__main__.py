@@ -28,7 +28,9 @@ def main() -> None:
 
 def _end_with_parent() -> None:
     """The observer holds the other end of our standard input; at its end nobody would restart or stop us."""
-    sys.stdin.buffer.read()
+    # Not through sys.stdin: the interpreter takes its lock when it ends, and would wait for this thread.
+    while os.read(sys.stdin.fileno(), 1):
+        pass
     os.kill(os.getpid(), signal.SIGTERM)
 
 
