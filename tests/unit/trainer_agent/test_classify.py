@@ -85,6 +85,8 @@ PRINTED = error("ValueError", "bad shape", source=ErrorSource.PRINTED, monotonic
 LOADER_KILLED = error("RuntimeError", "DataLoader worker (pid 9) is killed by signal: Killed.")
 PRINTED_OOM = replace(PRINTED, exception_type="torch.OutOfMemoryError", message="CUDA out of memory.")
 WATCHDOG = ("Watchdog caught collective operation timeout: WorkNCCL",)
+NO_SCRIPT = "python: can't open file '/code/train.py': [Errno 2] No such file or directory"
+NO_ARGUMENT = "train.py: error: unrecognized arguments: --stepz 3"
 CASES: dict[str, tuple[tuple[Observation, ...], Reason, int | None]] = {
     "all ranks finished": ((clean(0), clean(1)), Reason.COMPLETED, None),
     "bare SIGKILL": ((ended(1, signal="SIGKILL"), cascade(0)), Reason.UNKNOWN_KILL, 1),
@@ -176,6 +178,14 @@ CASES: dict[str, tuple[tuple[Observation, ...], Reason, int | None]] = {
     "no resources": ((problem(LaunchStage.PLACE, "no placement within 60 s", None),), Reason.LAUNCH_FAILED, None),
     "archive does not match": ((problem(LaunchStage.CODE, "digest differs"), cascade(1)), Reason.LAUNCH_FAILED, 0),
     "program missing": ((problem(LaunchStage.EXECUTE, "no train.py"),), Reason.CONFIG_INVALID, 0),
+    "script missing": ((ended(0, code=2, stderr_tail=(NO_SCRIPT,)),), Reason.CONFIG_INVALID, 0),
+    "unknown argument": ((ended(0, code=2, stderr_tail=("usage: train.py", NO_ARGUMENT)),), Reason.CONFIG_INVALID, 0),
+    "store away at launch": ((problem(LaunchStage.INPUTS, "Unavailable: EIO"),), Reason.STORAGE_TRANSIENT, 0),
+    "store full at launch": (
+        (problem(LaunchStage.CODE, "OSError: [Errno 28] No space left on device"),),
+        Reason.STORAGE_FULL,
+        0,
+    ),
     "data does not match": ((problem(LaunchStage.INPUTS, "a.txt differs"),), Reason.DATA_CORRUPT, 0),
     "one rank finished, the other failed": ((clean(0), raised(1)), Reason.USER_CODE_ERROR, 1),
     "one rank finished, the other silent": ((clean(0), RankSilent(rank=1, at_ms=T0)), Reason.UNKNOWN, None),
@@ -284,3 +294,8 @@ def test_long_text_is_cut_and_evidence_bounded() -> None:
 def test_every_signal_gives_a_reason() -> None:
     for known in signal.Signals:
         assert classify(1, (ended(0, signal=known.name),)).reason in {Reason.PROCESS_CRASH, Reason.UNKNOWN_KILL}
+
+
+def test_the_last_words_stand_beside_the_exit_status() -> None:
+    verdict = classify(1, (ended(0, code=3, stderr_tail=("warming up", "no license found")),))
+    assert verdict.evidence[0].excerpt.splitlines() == ["exited with code 3", "warming up", "no license found"]
