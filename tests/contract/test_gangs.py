@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-import os
-import signal
-from collections.abc import AsyncIterator, Awaitable, Callable
-from dataclasses import dataclass, replace
+from collections.abc import AsyncIterator
+from dataclasses import replace
 from functools import partial
 
 import pytest
 import pytest_asyncio
 from trackway_common.clock import SystemClock
-from trackway_common.errors import CommandRejected, Unavailable
+from trackway_common.errors import CommandRejected
 from trackway_common.events import Entrypoint, EntrypointKind
 from trackway_trainer_agent.adapters.driver_process import DriverProcess
 from trackway_trainer_agent.domain.observations import SubstrateCause
@@ -20,24 +18,11 @@ from trackway_trainer_agent.gangs import Bundle, GangName, GangRequest, Gangs, P
 from trackway_trainer_agent.worker.rank_spec import RankSpec
 from trackway_trainer_agent.worker.records import LaunchFailed, RankPhase, TrainerExited, TrainerStarted
 
+from tests.contract.gang_bench import LIMIT_S, Bench, forever, of_fake, of_ray, until
 from tests.ray_head import ray_head
 from tests.unit.trainer_agent.fake_gangs import FakeGangs
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
-LIMIT_S = 60.0
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Bench:
-    """A cluster under test, and what a test does behind its back."""
-
-    gangs: Gangs
-    again: Callable[[], Awaitable[Gangs]]
-    """Another client of the same cluster, as after a restart."""
-    kill_actor: Callable[[GangName, int, int], None]
-    """Name, rank, pid."""
-    kill_program: Callable[[GangName, int, int], None]
-    store_url: str
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
@@ -64,53 +49,6 @@ async def bench(gangs: Gangs, tmp_path) -> AsyncIterator[Bench]:
     yield of_fake(gangs, store_url) if isinstance(gangs, FakeGangs) else of_ray(gangs, store_url)
     for name in await gangs.existing():
         await gangs.remove(name)
-
-
-def of_fake(fake: FakeGangs, store_url: str) -> Bench:
-    async def same() -> Gangs:
-        return fake
-
-    return Bench(
-        gangs=fake,
-        again=same,
-        kill_actor=lambda gang, rank, pid: fake.rank(gang, rank).die(),
-        kill_program=lambda gang, rank, pid: fake.rank(gang, rank).exit(signal="SIGKILL"),
-        store_url=store_url,
-    )
-
-
-def of_ray(driver: DriverProcess, store_url: str) -> Bench:
-    async def restarted() -> Gangs:
-        os.kill(driver.pid, signal.SIGKILL)
-        with pytest.raises(Unavailable):
-            await forever(driver.cluster)
-        await until(driver.cluster)
-        return driver
-
-    return Bench(
-        gangs=driver,
-        again=restarted,
-        kill_actor=lambda gang, rank, pid: os.kill(pid, signal.SIGKILL),
-        kill_program=lambda gang, rank, pid: os.kill(pid, signal.SIGKILL),
-        store_url=store_url,
-    )
-
-
-async def forever(ask: Callable[[], Awaitable[object]]) -> None:
-    async with asyncio.timeout(LIMIT_S):
-        while True:
-            await ask()
-
-
-async def until(ask: Callable[[], Awaitable[object]]) -> None:
-    async with asyncio.timeout(LIMIT_S):
-        while True:
-            try:
-                await ask()
-            except Unavailable:
-                await asyncio.sleep(0.05)
-            else:
-                return
 
 
 NAME = GangName(run_id="0199aaaa-0000-7000-8000-000000000001", attempt=1)
