@@ -239,7 +239,7 @@ def say_more(state: Path, kept: bool) -> None:
         "attempt show RUN/1 -o json",
         "explain RUN --md",
         "checkpoint list RUN",
-        "sql 'show tables'",
+        "pool list",
     ):
         print(f"  trackway {command} --state {state}")
 

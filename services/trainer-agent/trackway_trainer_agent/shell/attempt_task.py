@@ -12,6 +12,7 @@ from trackway_common.checkpoint.commit_log import CommitLog
 from trackway_common.errors import Fenced, TrackwayError, Unavailable
 from trackway_common.events import CheckpointRef, TerminationReason
 from trackway_common.request_sender import RequestSender
+from trackway_common.telemetry import span
 
 from trackway_trainer_agent.domain.attempt import Phase
 from trackway_trainer_agent.domain.classify import classify
@@ -80,7 +81,8 @@ class AttemptTask:
         try:
             async with asyncio.TaskGroup() as tasks:
                 guard = tasks.create_task(self.desk.writer.until_taken_over(), name="guard")
-                await self._run()
+                with span("attempt", traceparent=self.desk.assignment.traceparent, stream=self.desk.writer.stream):
+                    await self._run()
                 guard.cancel()
         except* Fenced as lost:
             log.warning("attempt taken over", extra={"stream": self.desk.writer.stream, "why": str(lost.exceptions[0])})
