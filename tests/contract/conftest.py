@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from tests.support.stack import running_stack
 from trackway_common.event_log import InMemoryEventLog
 from trackway_common.kafka_log import KafkaEventLog
 from trackway_common.settings import KafkaSettings
+
+from tests.support.stack import running_stack
 
 
 @pytest.fixture(scope="session")

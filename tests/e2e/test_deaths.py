@@ -7,10 +7,10 @@ import statistics
 from pathlib import Path
 
 import pytest
-from tests.support.projection import check_views_equal_a_rebuild
 from trackway_common.events import RunPhase
 
 from tests.support.facts import accepted_commits, check_no_gap_no_repeat
+from tests.support.projection import check_views_equal_a_rebuild
 from tests.support.runs import ended, follow, spec, submit
 from tests.support.stack import Stack, wait_until
 
