@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Coroutine, Mapping
 from contextlib import asynccontextmanager
 
 from trackway_common.clickhouse import ClickHouse
@@ -11,12 +11,31 @@ from trackway_common.clock import SystemClock
 from trackway_common.event_log import InMemoryEventLog
 from trackway_common.rpc import serve
 from trackway_common.rpc_client import open_channel
-from trackway_common.settings import RpcSettings
+from trackway_common.settings import ClickHouseSettings, RpcSettings
 from trackway_observer.entrypoints.grpc_api import HistoryParts, history_servable
 from trackway_observer.history.freshness import Freshness
 from trackway_observer.history.people_sql import PeopleSql, SqlLimits
+from trackway_observer.projection.migrations import create_database, load_migrations, migrate
 from trackway_observer.projection.progress import Place
 from trackway_proto.v1.history_service_pb2_grpc import HistoryServiceStub
+
+from tests.integration.observer.projecting import project
+
+
+def filled_read_model(settings: ClickHouseSettings, log: Coroutine[None, None, InMemoryEventLog]) -> ClickHouseSettings:
+    """Make a database and project a log into it, once for all tests that only read it."""
+
+    async def fill() -> None:
+        await create_database(settings)
+        database = ClickHouse(settings)
+        try:
+            await migrate(database, load_migrations())
+            await project(await log, database)
+        finally:
+            await database.close()
+
+    asyncio.run(fill())
+    return settings
 
 
 class Reached:

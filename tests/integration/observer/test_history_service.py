@@ -14,6 +14,7 @@ from trackway_common.event_log import InMemoryEventLog
 from trackway_common.history.explain import as_text, explain
 from trackway_common.history.fold import fold_run
 from trackway_common.rpc_errors import as_trackway_error
+from trackway_common.settings import ClickHouseSettings
 from trackway_common.testing.run_facts import RUN_ID, START, RunFacts, append_commits, run_spec
 from trackway_common.testing.run_steps import placed, started, submitted
 from trackway_common.testing.run_stories import killed_and_resumed, refused
@@ -22,8 +23,8 @@ from trackway_proto.v1 import history_service_pb2 as pb
 from trackway_proto.v1 import vocabulary_pb2
 from trackway_proto.v1.history_service_pb2_grpc import HistoryServiceStub
 
-from tests.integration.observer.projecting import project
-from tests.integration.observer.serving import history
+from tests.integration.observer.serving import filled_read_model, history
+from tests.support.read_model import ReadModelServer
 
 OTHER = "0199f3a1-7c2e-7d44-9b1a-3f6c2e8a9d02"
 REFUSED = "0199f3a1-aaaa-7d44-9b1a-3f6c2e8a9d03"
@@ -48,15 +49,25 @@ def waiting() -> RunFacts:
 STORIES = (killed_and_resumed, live, turned_down, waiting)
 
 
-@pytest.fixture
-async def filled(database: ClickHouse) -> ClickHouse:
+async def told() -> InMemoryEventLog:
     """Four runs: one resumed and succeeded, one live, one refused, one waiting."""
     log = InMemoryEventLog()
     for story in STORIES:
         facts = story()
         await append_commits(log, facts.commits, run_id=facts.run_id)
-    await project(log, database)
-    return database
+    return log
+
+
+@pytest.fixture(scope="module")
+def settings(server: ReadModelServer) -> ClickHouseSettings:
+    return filled_read_model(server.settings("history_service"), told())
+
+
+@pytest.fixture
+async def filled(settings: ClickHouseSettings) -> AsyncIterator[ClickHouse]:
+    database = ClickHouse(settings)
+    yield database
+    await database.close()
 
 
 @pytest.fixture
@@ -216,8 +227,8 @@ async def test_answers_say_how_far_behind_they_are(filled: ClickHouse) -> None:
         assert {part.records_behind for part in parts} == {7}
 
 
-async def test_before_the_schema_is_there_callers_are_told_to_come_back(database: ClickHouse) -> None:
-    async with history(database, ready=False) as stub:
+async def test_before_the_schema_is_there_callers_are_told_to_come_back(filled: ClickHouse) -> None:
+    async with history(filled, ready=False) as stub:
         error = await meaning(stub.GetAttempt(pb.GetAttemptRequest(name="x/1")))
         assert isinstance(error, Unavailable)
         assert "being prepared" in str(error)
