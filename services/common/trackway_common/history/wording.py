@@ -6,6 +6,8 @@ from datetime import UTC, datetime
 
 from trackway_common.events import CheckpointRef
 
+LATEST_MS = 9_000_000_000_000
+"""Year 2255; ClickHouse's DateTime64 ends a little later."""
 NEVER = datetime(1970, 1, 1, tzinfo=UTC)
 """What a time field holds that its writer left empty."""
 
@@ -13,6 +15,11 @@ NEVER = datetime(1970, 1, 1, tzinfo=UTC)
 def moment(at: datetime | None) -> datetime | None:
     """The time, or None when its writer left it empty."""
     return at if at is not None and at > NEVER else None
+
+
+def time_of_ms(at_ms: int) -> datetime:
+    """Time of milliseconds since 1970, brought within 1970 to 2255: a writer's clock may say anything."""
+    return datetime.fromtimestamp(min(max(at_ms, 0), LATEST_MS) / 1000, UTC)
 
 
 def checkpoint_name(ref: CheckpointRef) -> str:

@@ -22,8 +22,7 @@ select run_id, attempt from training_attempts
 where state != 'ENDED' and pool = {pool:String} order by placed_at, run_id limit 8
 """
 _LAST_SEEN = """
-select attempt, last_seen_at, last_step from training_attempts
-where run_id = {run:String} and last_seen_at is not null
+select attempt, max(at), max(last_step) from rank_heartbeats where run_id = {run:String} group by attempt
 """
 
 

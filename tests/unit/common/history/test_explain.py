@@ -107,7 +107,7 @@ def test_refused_run_names_each_field() -> None:
 def test_queued_run_tells_its_position_and_who_holds_the_pool() -> None:
     explanation = told(submitted(RunFacts()), ahead=2, holders=("0199…/1",))
     assert explanation.waiting is not None
-    assert explanation.waiting.token == "WaitingForCapacity"
+    assert explanation.waiting.token == "WaitingForTurn"
     assert "3 in the queue of its pool" in as_text(explanation)
     assert explanation.waiting.holders == ("0199…/1",)
     assert "0199…/1" in as_text(explanation)
@@ -121,7 +121,7 @@ def test_backoff_is_waited_for_until_it_is_over() -> None:
     facts.now += timedelta(seconds=31)
     later = told(facts).waiting
     assert later is not None
-    assert later.token == "WaitingForCapacity"
+    assert later.token == "WaitingForQuota"
 
 
 def test_held_run_says_who_has_to_act() -> None:

@@ -45,7 +45,9 @@ def waiting_of(history: RunHistory, as_of: datetime, surroundings: Surroundings)
     since = history.phase_at
     if since is None or history.phase not in {RunPhase.SUBMITTED, RunPhase.QUEUED, RunPhase.HELD}:
         return None
-    token, sentence, not_before = _held(history) if history.phase is RunPhase.HELD else _queued(history, as_of)
+    token, sentence, not_before = (
+        _held(history) if history.phase is RunPhase.HELD else _queued(history, as_of, surroundings)
+    )
     return Waiting(
         token=token,
         sentence=sentence,
@@ -77,16 +79,19 @@ def _held(history: RunHistory) -> tuple[str, str, datetime | None]:
     return "OnHold", f"{history.phase_reason}: {history.phase_message} A person has to release or cancel it.", None
 
 
-def _queued(history: RunHistory, as_of: datetime) -> tuple[str, str, datetime | None]:
+def _queued(history: RunHistory, as_of: datetime, surroundings: Surroundings) -> tuple[str, str, datetime | None]:
+    """The scheduler's own tokens, as far as the facts tell; its RunService knows about agents, too."""
     waiting = [attempt for attempt in history.attempts if attempt.queued and attempt.placed is None]
     not_before = moment(waiting[-1].queued[-1].not_before) if waiting else None
     if not_before and not_before > as_of:
         left = seconds_text((not_before - as_of).total_seconds())
         return "WaitingForBackoff", f"The backoff after the last attempt ends in {left}.", not_before
     spec = history.spec
-    ranks = count_text(spec.topology.world_size, "rank") if spec else "its ranks"
     pool = spec.compute.pool if spec else "its"
-    return "WaitingForCapacity", f"Pool {pool} has no room for {ranks} at once yet.", not_before
+    if surroundings.ahead:
+        return "WaitingForTurn", f"{count_text(surroundings.ahead, 'run')} of pool {pool} queued earlier.", not_before
+    ranks = count_text(spec.topology.world_size, "rank") if spec else "its ranks"
+    return "WaitingForQuota", f"Pool {pool} has no room for {ranks} at once yet.", not_before
 
 
 def _evaluation(evaluation: EvaluationHistory) -> EvaluationLine:

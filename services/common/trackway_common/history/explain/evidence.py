@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from datetime import UTC, datetime
 
 from trackway_common.events import Authority, CausalRole, Evidence
 from trackway_common.history.explain.sections import (
@@ -15,7 +14,7 @@ from trackway_common.history.explain.sections import (
 from trackway_common.history.explain.subject import Subject
 from trackway_common.history.receipt.outcome_columns import ruling_of
 from trackway_common.history.receipt.seconds import KEEPS_ALL
-from trackway_common.history.wording import one_line
+from trackway_common.history.wording import one_line, time_of_ms
 
 _ORDER = (
     Authority.OWN_INTENT,
@@ -67,7 +66,7 @@ def _observation(items: Sequence[Evidence]) -> Observation:
         role=first.role,
         excerpt=first.excerpt,
         ranks=_ranks(items),
-        at=datetime.fromtimestamp(first.observed_at_ms / 1000, UTC) if first.observed_at_ms else None,
+        at=time_of_ms(first.observed_at_ms) if first.observed_at_ms else None,
         blob_digest=first.blob_digest or "",
     )
 

@@ -11,9 +11,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 
 from trackway_common.events import CausalRole, CheckpointStarted, Evidence, TerminationReason
+from trackway_common.history.wording import time_of_ms
 
 KEEPS_ALL = frozenset({TerminationReason.COMPLETED, TerminationReason.EARLY_STOPPED})
 """Reasons after which the final state is kept, so no step is lost."""
@@ -77,7 +78,7 @@ def split_seconds(
 def failed_at(evidence: Sequence[Evidence]) -> datetime | None:
     """When the first initiating evidence was observed; None where none carries a time."""
     times = [e.observed_at_ms for e in evidence if e.role is CausalRole.INITIATING and e.observed_at_ms]
-    return datetime.fromtimestamp(min(times) / 1000, UTC) if times else None
+    return time_of_ms(min(times)) if times else None
 
 
 def _seconds(start: datetime, end: datetime) -> float:

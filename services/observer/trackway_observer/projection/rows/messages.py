@@ -11,9 +11,9 @@ from typing import ClassVar
 from trackway_common import events as e
 from trackway_common.commit import Request
 from trackway_common.event_log import Record
+from trackway_common.history.wording import time_of_ms
 
 from trackway_observer.projection.rows.row import Row
-from trackway_observer.projection.rows.telemetry import time_of_ms
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

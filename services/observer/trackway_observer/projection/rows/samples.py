@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-from trackway_common.errors import CorruptLog, NotFound
+from trackway_common.errors import CommandRejected, CorruptLog
 from trackway_common.events import EvaluationCompleted, SampleShard
 from trackway_common.fact_reader import Judged
 from trackway_common.ids import root_key
@@ -67,7 +67,7 @@ class EvaluationSamples:
             try:
                 table = pq.read_table(io.BytesIO(self._blobs.get(shard.digest)))
                 return [_row(sample, run_id, evaluation_id, shard, version) for sample in table.to_pylist()]
-            except (NotFound, CorruptLog, pa.ArrowException, TypeError, ValueError) as error:
+            except (CommandRejected, CorruptLog, pa.ArrowException, TypeError, ValueError) as error:
                 why = str(error)
         log.warning("samples left out", extra={"digest": shard.digest, "task": shard.task, "why": why})
         return []

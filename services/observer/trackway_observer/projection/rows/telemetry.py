@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import ClassVar
 
 from trackway_common import events as e
+from trackway_common.history.wording import time_of_ms
 
 from trackway_observer.projection.rows.row import Row
-
-LATEST_MS = 9_000_000_000_000
-"""Year 2255; DateTime64 ends a little later."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -136,8 +134,3 @@ def _heartbeat(batch: e.TelemetryBatch, beat: e.RankHeartbeat) -> HeartbeatRow:
         dropped_metrics=batch.dropped_metrics,
         dropped_logs=batch.dropped_logs,
     )
-
-
-def time_of_ms(at_ms: int) -> datetime:
-    """Time of milliseconds, within what a column can hold."""
-    return datetime.fromtimestamp(min(max(at_ms, 0), LATEST_MS) / 1000, UTC)
