@@ -9,11 +9,13 @@ from pathlib import Path
 
 import pytest
 from trackway_common.codec import fact_fields
+from trackway_common.commit import Term
 from trackway_common.errors import NotFound
 from trackway_common.events import Authority, CausalRole, Evidence
 from trackway_common.history.explain import Explanation, Surroundings, as_markdown, as_text, explain
 from trackway_common.history.explain.text import WIDTH
 from trackway_common.history.fold import fold_run
+from trackway_common.ids import attempt_stream
 from trackway_common.testing.run_facts import RUN_ID, RunFacts
 from trackway_common.testing.run_steps import ended, placed, started, submitted
 from trackway_common.testing.run_stories import cancelled_in_queue, killed, killed_and_resumed, refused, user_error
@@ -138,6 +140,16 @@ def test_late_word_of_a_lost_agent_changes_neither_reason_nor_decision() -> None
     assert explanation.verdict.headline == "AGENT_LOST"
     assert explanation.evidence is not None
     assert explanation.evidence.supporting[0].source == "lease of agent-1"
+
+
+def test_an_agent_that_was_restarted_is_said_to_have_taken_over_again() -> None:
+    facts = started(placed(submitted(RunFacts()), 1), 1)
+    facts.claim(attempt_stream(RUN_ID, 1), attempt_stream(RUN_ID, 1), Term(1, 2))
+    ended(facts.after(1.0), 1)
+    explanation = explain(fold_run(RUN_ID, facts.commits), as_of=facts.now)
+    assert explanation.where is not None
+    assert explanation.where.takeovers == 1
+    assert "agent agent-1 (took it over again 1 time)" in as_text(explanation)
 
 
 def test_reproduction_pins_data_and_code() -> None:

@@ -13,7 +13,7 @@ from trackway_common.history.explain.sections import (
     TimelineRow,
     Where,
 )
-from trackway_common.history.wording import bytes_text, clock_text, number_text, seconds_text
+from trackway_common.history.wording import bytes_text, clock_text, count_text, number_text, seconds_text
 
 BAR_WIDTH = 12
 
@@ -41,7 +41,8 @@ def where_blocks(where: Where) -> tuple[Block, ...]:
     """The placement, rank by rank."""
     shape = f"{where.compute_class}, {where.accelerators} x {where.accelerator_kind or 'slot'}"
     cluster = f", cluster {where.cluster_id}" if where.cluster_id else ""
-    items = [("pool", f"{where.pool} ({shape}), agent {where.agent_id}{cluster}")]
+    again = f" (took it over again {count_text(where.takeovers, 'time')})" if where.takeovers else ""
+    items = [("pool", f"{where.pool} ({shape}), agent {where.agent_id}{again}{cluster}")]
     items += [("blamed", where.blamed)] if where.blamed else []
     table = Table(
         header=("", "rank", "node", "device", "pid", "ended", "last step", "peak memory"),

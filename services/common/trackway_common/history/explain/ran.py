@@ -56,6 +56,7 @@ def where_of(subject: Subject) -> Where | None:
         accelerators=receipt.money.accelerators,
         accelerator_kind=subject.spec.compute.accelerator_kind,
         agent_id=receipt.placement.agent_id,
+        takeovers=max(0, attempt.claims - 1),
         cluster_id=receipt.placement.cluster_id,
         ranks=tuple(_rank(attempt, placement.rank) for placement in attempt.placed.ranks),
         blamed=_blamed(attempt),

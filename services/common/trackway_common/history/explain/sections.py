@@ -100,6 +100,8 @@ class Where:
     accelerators: int
     accelerator_kind: str
     agent_id: str
+    takeovers: int
+    """Times that an agent took the attempt over again, such as after its own restart."""
     cluster_id: str
     ranks: tuple[Rank, ...]
     blamed: str
