@@ -22,7 +22,8 @@ demo: setup ## Run the chain on this machine: kill a worker, resume, evaluate, e
 	@$(BIN)/python examples/demo/demo.py
 
 test: setup ## Run every test on real parts
-	$(BIN)/python -m pytest $(ARGS)
+	$(BIN)/python -m pytest tests/e2e $(ARGS)
+	$(BIN)/python -m pytest -n 2 --dist loadfile --ignore tests/e2e $(ARGS)
 
 lint: $(READY) $(PROTO_READY) ## Check style, types, import contracts and generated code
 	$(BIN)/ruff check .

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 import signal
 from collections.abc import Mapping, Sequence
 from functools import partial
@@ -89,7 +90,7 @@ class Child:
 
     async def _spawn(self, output: IO[bytes]) -> asyncio.subprocess.Process:
         try:
-            return await asyncio.create_subprocess_exec(
+            process = await asyncio.create_subprocess_exec(
                 *self.spec.argv,
                 stdin=asyncio.subprocess.DEVNULL,
                 stdout=output,
@@ -98,8 +99,12 @@ class Child:
                 cwd=self._folder.root,
                 start_new_session=True,
             )
+            if self.spec.niceness > os.getpriority(os.PRIO_PROCESS, 0):
+                # Before it has threads: those inherit the priority.
+                os.setpriority(os.PRIO_PROCESS, process.pid, self.spec.niceness)
         except OSError as error:
             raise Unavailable(f"{self.spec.argv[0]} can't be started: {error}") from error
+        return process
 
     async def _watch(self, launch: Launch, mark: ProcessMark | None) -> None:
         """Probe until cancelled."""

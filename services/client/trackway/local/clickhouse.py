@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 
 from trackway.local.probes import http_answers
-from trackway.local.spec import ChildSpec, Plan
+from trackway.local.spec import BESIDE_TRAINING, ChildSpec, Plan
 
 NAME = "clickhouse"
 PORTS = (NAME,)
@@ -22,5 +22,6 @@ def clickhouse_spec(plan: Plan) -> ChildSpec:
             *("--path", str(plan.folder.clickhouse), "--port", str(plan.ports[NAME])),
         ),
         endpoint=url,
+        niceness=BESIDE_TRAINING,
         answers=http_answers(f"{url}/ping"),
     )

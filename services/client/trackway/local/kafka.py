@@ -14,7 +14,7 @@ from trackway_common.settings import KafkaSettings
 
 from trackway.local.maven import deploy_file, require_tool
 from trackway.local.probes import tcp_answers
-from trackway.local.spec import ChildSpec, Plan
+from trackway.local.spec import BESIDE_TRAINING, ChildSpec, Plan
 
 NAME = "kafka"
 CONTROLLER = "kafka-controller"
@@ -57,6 +57,7 @@ def kafka_spec(plan: Plan, libs: Path) -> ChildSpec:
         name=NAME,
         argv=(*java, "kafka.Kafka", str(properties)),
         endpoint=address,
+        niceness=BESIDE_TRAINING,
         answers=tcp_answers(address),
         before_start=prepare,
         after_answer=create_topics,

@@ -65,6 +65,8 @@ def ray_env(folder: StateFolder) -> dict[str, str]:
         "RAY_memory_monitor_refresh_ms": "0",
         # SIGTERM would wait 30 s for actors to move to another node; there is none.
         "RAY_GRACEFUL_SHUTDOWN_DRAIN_TIMEOUT_S": "0",
+        # By default Ray runs its workers, and so the trainers, at niceness 15: below everything else on this machine.
+        "RAY_worker_niceness": "0",
         "RAY_USAGE_STATS_ENABLED": "0",
     }
 

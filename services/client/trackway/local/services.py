@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from trackway.local import clickhouse, kafka, ray_head
 from trackway.local.probes import grpc_serves
-from trackway.local.spec import ChildSpec, Plan
+from trackway.local.spec import BESIDE_TRAINING, ChildSpec, Plan
 
 DEPENDENCIES: Mapping[str, tuple[str, ...]] = {
     "scheduler": (kafka.NAME,),
@@ -30,6 +30,7 @@ def _spec(plan: Plan, name: str, needs: tuple[str, ...]) -> ChildSpec:
         name=name,
         argv=(sys.executable, "-m", f"trackway_{name.replace('-', '_')}"),
         endpoint=address,
+        niceness=BESIDE_TRAINING,
         answers=grpc_serves(address),
         env=_env(plan, name) | ray_head.ray_env(plan.folder),
         depends_on=needs,

@@ -18,6 +18,8 @@ class Launch:
     """Where this start's lines begin; the file is appended to."""
 
 
+BESIDE_TRAINING = 5
+"""Niceness of the control plane on the one machine of a local stack: its restarts must not hold up a step."""
 Probe = Callable[[Launch], Awaitable[bool]]
 """Tells whether the child answers. Quick, never raises for a child that doesn't."""
 Step = Callable[[], Awaitable[None]]
@@ -39,6 +41,8 @@ class ChildSpec:
     before_start: Step | None = None
     after_answer: Step | None = None
     """Done each time the child begins to answer; only then is it ready."""
+    niceness: int = 0
+    """CPU priority below the trainers', which share the machine; see BESIDE_TRAINING."""
     stop_grace_s: float = 5.0
     """From SIGTERM to SIGKILL."""
 
