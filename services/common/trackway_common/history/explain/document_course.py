@@ -40,7 +40,7 @@ def timeline_table(timeline: tuple[TimelineRow, ...]) -> Table:
 def where_blocks(where: Where) -> tuple[Block, ...]:
     """The placement, rank by rank."""
     shape = f"{where.compute_class}, {where.accelerators} x {where.accelerator_kind or 'slot'}"
-    cluster = f", cluster {where.cluster_id}" if where.cluster_id else ""
+    cluster = f", cluster {where.cluster_id[:12]}" if where.cluster_id else ""
     again = f" (took it over again {count_text(where.takeovers, 'time')})" if where.takeovers else ""
     items = [("pool", f"{where.pool} ({shape}), agent {where.agent_id}{again}{cluster}")]
     items += [("blamed", where.blamed)] if where.blamed else []

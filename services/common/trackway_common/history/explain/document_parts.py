@@ -19,7 +19,7 @@ from trackway_common.history.explain.sections import (
 )
 from trackway_common.history.wording import clock_text, date_text, one_line, seconds_text, short_digest
 
-EXCERPT = 300
+EXCERPT, CASCADE_EXCERPT = 300, 160
 QUOTED_LINES = 12
 
 
@@ -33,7 +33,7 @@ def ran_pairs(ran: Ran) -> Pairs:
         ("entry point", f"{ran.entrypoint} ({ran.entrypoint_kind}), seed {ran.seed}, {sure}"),
         ("config", f"{short_digest(ran.config_digest)}  {_hyperparameters(ran.hyperparameters_json)}"),
         *_changes(ran),
-        ("code", f"{ran.code_requested or 'archive'} {short_digest(ran.code_digest)}{git}"),
+        ("code", f"archive {short_digest(ran.code_digest)} of {ran.code_requested or 'an unnamed folder'}{git}"),
         ("environment", "; ".join((pinned, *ran.environment_notes))),
         *(("data", f"{d.name} {short_digest(d.digest)}{_weight(d.weight)}") for d in ran.data),
     ]
@@ -45,7 +45,7 @@ def ran_pairs(ran: Ran) -> Pairs:
 def evidence_blocks(section: EvidenceSection) -> tuple[Block, ...]:
     """For, against, and what merely followed; then the whole of what decided."""
     rows = [_observation("for", o) for o in section.supporting]
-    rows += [_observation("undecided", o) for o in section.undecided]
+    rows += [_observation("also seen", o) for o in section.undecided]
     rows += [_cascade(c) for c in section.cascades]
     rows += [("absent", "", "; ".join(section.silent), "")] if section.silent else []
     if not rows:
@@ -144,7 +144,7 @@ def _observation(role: str, seen: Observation) -> tuple[str, ...]:
 def _cascade(cascade: Cascade) -> tuple[str, ...]:
     ranks = f"{_ranks_text(cascade.ranks)}: " if cascade.ranks else ""
     times = f"{cascade.count} times, " if cascade.count > 1 else ""
-    return "followed", cascade.role.lower(), f"{times}{ranks}{one_line(cascade.excerpt, EXCERPT)}", ""
+    return "followed", cascade.role.lower(), f"{times}{ranks}{one_line(cascade.excerpt, CASCADE_EXCERPT)}", ""
 
 
 def _ranks_text(ranks: tuple[int, ...]) -> str:

@@ -55,7 +55,7 @@ def evidence_of(subject: Subject) -> EvidenceSection | None:
 
 def _observations(evidence: Sequence[Evidence]) -> tuple[Observation, ...]:
     ranked = sorted(evidence, key=lambda e: (_ORDER.index(e.authority), e.observed_at_ms or 0))
-    return tuple(_observation(items) for items in _alike(ranked))
+    return tuple(_observation(sorted(items, key=_rank)) for items in _alike(ranked))
 
 
 def _observation(items: Sequence[Evidence]) -> Observation:
@@ -90,6 +90,10 @@ def _alike(evidence: Sequence[Evidence]) -> list[list[Evidence]]:
 def _shape(text: str) -> str:
     """Digits are ports, ranks and addresses: what differs between ranks that say the same."""
     return re.sub(r"\d+", "0", one_line(text, 120))
+
+
+def _rank(item: Evidence) -> int:
+    return -1 if item.rank is None else item.rank
 
 
 def _ranks(items: Sequence[Evidence]) -> tuple[int, ...]:
