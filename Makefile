@@ -21,9 +21,13 @@ setup: $(READY) ## Install everything below .venv and .build
 demo: setup ## Run the chain on this machine: kill a worker, resume, evaluate, explain
 	@$(BIN)/python examples/demo/demo.py
 
-test: setup ## Run every test on real parts
-	$(BIN)/python -m pytest tests/e2e $(ARGS)
-	$(BIN)/python -m pytest -n 2 --dist loadfile --ignore tests/e2e $(ARGS)
+test: setup ## Run every test on real parts; with ARGS='…' what those select
+ifdef ARGS
+	$(BIN)/python -m pytest $(ARGS)
+else
+	$(BIN)/python -m pytest tests/e2e
+	$(BIN)/python -m pytest -n 2 --dist loadfile --ignore tests/e2e
+endif
 
 lint: $(READY) $(PROTO_READY) ## Check style, types, import contracts and generated code
 	$(BIN)/ruff check .

@@ -5,6 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
+
+# A busy machine is no reason to call a slow example wrong.
+settings.register_profile("trackway", deadline=None)
+settings.load_profile("trackway")
 
 ALLOWED_SKIPS = Path(__file__).parent / "allowed-skips.txt"
 

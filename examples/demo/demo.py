@@ -22,6 +22,7 @@ from trackway_common.events import EvaluationPhase, NextMove, RunPhase, Terminat
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
+OWN_STATE = ROOT / ".build/demo"
 TRACKWAY = Path(sys.executable).with_name("trackway")
 SEED_QUERY = """\
 select termination_reason, count(*) as attempts, sum(gpu_seconds) / 3600 as gpu_hours
@@ -45,13 +46,15 @@ class Checks:
 
 def main() -> int:
     options = argparse.ArgumentParser(description=__doc__)
-    options.add_argument("--state", type=Path, default=ROOT / ".build/demo", help="folder of the demo's own stack")
+    options.add_argument("--state", type=Path, default=OWN_STATE, help="folder of the demo's own stack")
     options.add_argument("--keep", action="store_true", help="leave the stack running at the end")
     options.add_argument("--config", type=Path, default=ROOT / "examples/bytes-lm/run.yaml")
     chosen = options.parse_args()
     began = time.monotonic()
+    if chosen.state != OWN_STATE and chosen.state.exists():
+        sys.exit(f"{chosen.state} is there already; name a new folder, the demo begins with an empty one")
     trackway("down", state=chosen.state, quiet=True)
-    shutil.rmtree(chosen.state, ignore_errors=True)
+    shutil.rmtree(OWN_STATE, ignore_errors=True)
     try:
         failed = run_demo(chosen.state, chosen.config)
     finally:
@@ -81,6 +84,8 @@ def run_demo(state: Path, config: Path) -> list[str]:
         "site-packages/*",
         "--split",
         "heldout=0.1",
+        "--project",
+        "examples",
         state=state,
     )
     with TrackwayClient(state=state) as client:
@@ -231,17 +236,11 @@ def part(title: str) -> None:
 
 def say_more(state: Path, kept: bool) -> None:
     """Tell how to look further."""
-    print("\nLook further:")
+    print("\nLook further (RUN is any unique beginning of the id above):")
     if not kept:
-        print(f"  trackway up --state {state}         # the same state, still there")
-    for command in (
-        "train list",
-        "attempt show RUN/1 -o json",
-        "explain RUN --md",
-        "checkpoint list RUN",
-        "pool list",
-    ):
-        print(f"  trackway {command} --state {state}")
+        print(f"  {TRACKWAY} up --state {state}         # the same state, still there")
+    for command in ("train list", "attempt show RUN/1", "explain RUN --md", "checkpoint list RUN", "pool list"):
+        print(f"  {TRACKWAY} {command} --state {state}")
 
 
 if __name__ == "__main__":

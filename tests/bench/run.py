@@ -54,7 +54,7 @@ def numbers(stack: Stack, folder: Path) -> list[Path]:
 
 
 def first_steps(stack: Stack, folder: Path, data: list[Path], rounds: int) -> tuple[list[float], list[float]]:
-    """Seconds from asking to the first step on all ranks: ours, and bare Ray's; after a warm-up of each."""
+    """Seconds from asking to the first step of the first rank: ours, and bare Ray's; after a warm-up of each."""
     bare_ray.connect(read_endpoints(stack.state)["ray"], stack.folder.ray_token)
     ours, bare = [], []
     for number in range(rounds + 1):

@@ -54,7 +54,7 @@ def digits(stack, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def run_id(stack, digits):
-    """A run of the example whose rank 1 was killed after its first commit."""
+    """A run of the example: rank 1 was killed after its first commit, the evaluator while it evaluated."""
     import os
     import signal
 
@@ -62,17 +62,21 @@ def run_id(stack, digits):
     assert snapshot.code == 0, snapshot.err
     submitted = stack.cli("train", "submit", "--config", str(EXAMPLE / "run.yaml"), "-o", "json")
     assert submitted.code == 0, submitted.err
-    killed: list[int] = []
+    killed: list[str] = []
 
     def kill(followed) -> None:
-        if followed.facts[-1].fact == "CheckpointCommitted" and not killed:
-            killed.append(trainer_pid(followed, 1))
-            os.kill(killed[0], signal.SIGKILL)
+        fact = followed.facts[-1].fact
+        if fact == "CheckpointCommitted" and "trainer" not in killed:
+            killed.append("trainer")
+            os.kill(trainer_pid(followed, 1), signal.SIGKILL)
+        elif fact == "EvaluationStarted" and "evaluator" not in killed:
+            killed.append("evaluator")
+            stack.kill("evaluator")
 
     with stack.client() as client:
         made = json.loads(submitted.out)["run_id"]
         follow(client, made, kill)
-    assert killed
+    assert killed == ["trainer", "evaluator"]
     return made
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 
 from trackway_common.events import RunPhase
 from trackway_common.kafka_log import KafkaEventLog
@@ -54,4 +55,7 @@ def test_poison_is_buried_once_and_a_run_still_succeeds(stack, client, tmp_path)
     follow(client, run_id)
     assert ended(client, run_id).phase is RunPhase.SUCCEEDED
     wait_until(lambda: set(planted) <= set(asyncio.run(buried(stack.kafka))), 30, what="poison to be buried")
+    stack.wait_restarted(stack.kill("observer"))
+    counted = Counter(asyncio.run(buried(stack.kafka)))
+    assert [counted[origin] for origin in planted] == [1] * len(planted)
     assert client.attempts(run_id)

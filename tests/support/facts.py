@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 from collections import Counter, defaultdict
 
+from trackway.client.resources import RunFact
 from trackway_common.acceptance import Accepted
+from trackway_common.codec import fact_name
 from trackway_common.commit import Commit
 from trackway_common.fact_reader import FactReader
 from trackway_common.kafka_log import KafkaEventLog
@@ -16,6 +18,18 @@ from trackway_common.topics import FACT_TOPICS
 def accepted_commits(bootstrap: str) -> list[Commit]:
     """Every commit of every fact topic that counts, in order within its partition."""
     return asyncio.run(_read_all(bootstrap))
+
+
+def check_told_facts_are_there_once(commits: list[Commit], told: list[RunFact]) -> None:
+    """Assert that each fact a client was told is in the log, once, under the sequence it was told with."""
+    there = Counter(
+        (commit.stream, commit.first_seq + i, fact_name(fact))
+        for commit in commits
+        for i, fact in enumerate(commit.facts)
+    )
+    missing_or_doubled = [fact for fact in told if there[fact.stream, fact.sequence, fact.fact] != 1]
+    assert missing_or_doubled == []
+    assert len({(fact.stream, fact.sequence) for fact in told}) == len(told), "the client was told a fact twice"
 
 
 def check_no_gap_no_repeat(commits: list[Commit]) -> None:

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -74,6 +75,19 @@ class Stack:
         assert before.process is not None, f"{name} does not run"
         os.kill(before.process.pid, signal.SIGKILL)
         return before
+
+    @contextmanager
+    def held_down(self, name: str) -> Iterator[None]:
+        """SIGKILL a part and keep it down inside the block: its supervisor stands still meanwhile."""
+        supervisor = read_status(self.folder).supervisor
+        assert supervisor is not None
+        os.kill(supervisor.pid, signal.SIGSTOP)
+        try:
+            before = self.kill(name)
+            yield
+        finally:
+            os.kill(supervisor.pid, signal.SIGCONT)
+        self.wait_restarted(before)
 
     def wait_restarted(self, before: ChildStatus, timeout_s: float = 60.0) -> None:
         """Wait until a killed part is ready again as another process."""

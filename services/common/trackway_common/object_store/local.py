@@ -122,6 +122,7 @@ class LocalObjectStore:
             opened_folder(self.root, tuple(to_parent), create=True) as to_folder,
         ):
             os.rename(name, to_name, src_dir_fd=folder, dst_dir_fd=to_folder)
+        self._forget_anchors(key_parts(prefix))
 
     def delete_below(self, prefix: str) -> None:
         *parent, name = key_parts(prefix)
@@ -130,6 +131,7 @@ class LocalObjectStore:
                 shutil.rmtree(name, dir_fd=folder)
         except NotFound:
             return
+        self._forget_anchors(key_parts(prefix))
 
     def sweep(self, prefix: str) -> None:
         try:
@@ -151,6 +153,10 @@ class LocalObjectStore:
     def _sync_folder(self, parts: tuple[str, ...]) -> None:
         with opened_folder(self.root, parts) as folder:
             os.fsync(folder)
+
+    def _forget_anchors(self, parts: tuple[str, ...]) -> None:
+        """A folder made again may get the freed inode number, and is a new one all the same."""
+        self._anchored = {anchor for anchor in self._anchored if anchor[0][: len(parts)] != parts}
 
     def _identity(self, parts: tuple[str, ...]) -> tuple[tuple[str, ...], int]:
         """The inode tells a folder from one of the same name that was deleted and made again."""
