@@ -39,7 +39,7 @@ class StepLog:
 @pytest.mark.timeout(420)
 def test_a_run_survives_the_death_of_every_part(stack: Stack, client, tmp_path):
     stop_file, step_log = tmp_path / "stop", StepLog(tmp_path / "steps.log")
-    paced = {"stop_file": str(stop_file), "step_log": str(tmp_path / "steps.log"), "work": 60, "checkpoint_every": 25}
+    paced = {"stop_file": str(stop_file), "step_log": str(tmp_path / "steps.log"), "work": 150, "checkpoint_every": 25}
     run_id = submit(client, spec(tmp_path, hyperparameters=paced, topology=topology()))
     with ThreadPoolExecutor(1) as thread:
         following = thread.submit(follow_alone, stack, run_id)
