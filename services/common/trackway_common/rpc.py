@@ -100,7 +100,7 @@ def _server_credentials(settings: RpcSettings) -> grpc.ServerCredentials:
 
 
 class _Edge(grpc.aio.ServerInterceptor):
-    """Every call runs inside a span, and every TrackwayError leaves as a status with details."""
+    """Calls with one answer run inside a span; every TrackwayError leaves as a status with details."""
 
     async def intercept_service(
         self, continuation: Callable[..., Awaitable[Any]], handler_call_details: grpc.HandlerCallDetails

@@ -57,7 +57,7 @@ class RpcSettings(_Block):
     cert_file: Path | None = None
     key_file: Path | None = None
     client_ca_file: Path | None = Field(default=None, description="when set, clients need a certificate of this CA")
-    ca_file: Path | None = Field(default=None, description="authorities for calls to other services; TLS when set")
+    ca_file: Path | None = Field(default=None, description="for clients, which share these names; services ignore it")
 
 
 class TelemetrySettings(_Block):
@@ -66,12 +66,6 @@ class TelemetrySettings(_Block):
     log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = "INFO"
     otlp_endpoint: str | None = Field(default=None, description="OTLP/gRPC collector; no export when absent")
     trace_file: Path | None = Field(default=None, description="spans as JSON lines, for machines without a collector")
-
-
-class SchedulerEndpoint(_Block):
-    """How to reach the scheduler."""
-
-    endpoint: str | None = None
 
 
 class ServiceSettings(BaseSettings):

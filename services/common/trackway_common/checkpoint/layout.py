@@ -112,11 +112,6 @@ def checkpoint_prefix(run_id: str, name: CheckpointName) -> str:
     return f"{data_prefix(run_id)}/{name}"
 
 
-def shard_prefix(run_id: str, name: CheckpointName) -> str:
-    """Where the ranks write their data files."""
-    return f"{checkpoint_prefix(run_id, name)}/shard"
-
-
 def rank_prefix(run_id: str, name: CheckpointName) -> str:
     """Where the ranks write their receipts."""
     return f"{checkpoint_prefix(run_id, name)}/rank"

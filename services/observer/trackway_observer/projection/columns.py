@@ -23,10 +23,6 @@ class TableColumns:
     names: tuple[str, ...]
     data: tuple[Sequence[object], ...]
 
-    @property
-    def row_count(self) -> int:
-        return len(self.data[0])
-
 
 def by_table(rows: Iterable[Row]) -> tuple[TableColumns, ...]:
     """Group rows by table, in the order of first appearance."""

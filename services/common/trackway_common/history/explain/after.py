@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from trackway_common.events import EvaluationCompleted, EvaluationPhase, NextMove, RunPhase, TaskMetric
+from trackway_common.events import EvaluationCompleted, NextMove, RunPhase, TaskMetric
 from trackway_common.history.explain.sections import (
     Decision,
     EvaluationLine,
@@ -134,8 +134,3 @@ def _gates(done: EvaluationCompleted) -> tuple[str, ...]:
         f"{' (blocking)' if g.blocking else ''}"
         for g in done.gates
     )
-
-
-def is_settled(evaluation: EvaluationHistory) -> bool:
-    """True once it completed or gave up."""
-    return evaluation.phase in {EvaluationPhase.COMPLETED, EvaluationPhase.EXHAUSTED}
