@@ -22,6 +22,12 @@ __all__ = ["fake", "spec"]
 
 ESCAPE = b"\x1b["
 TRACKWAY = str(Path(sys.executable).with_name("trackway"))
+HEARS_CTRL_C = [
+    sys.executable,
+    "-c",
+    "import os, signal, sys; signal.signal(signal.SIGINT, signal.SIG_DFL); os.execv(sys.argv[1], sys.argv[1:])",
+]
+"""A suite that runs in the background inherits an ignored SIGINT, and hands it on."""
 
 
 def _on_terminal(*arguments: str, **environment: str) -> bytes:
@@ -71,7 +77,7 @@ def test_ctrl_c_while_watching_leaves_the_run_going(fake: FakeTrackway) -> None:
         still.wait(30)
 
     fake.WatchRun = quiet_after_the_facts  # type: ignore[method-assign] # a run in the middle of its training
-    command = [TRACKWAY, "train", "watch", RUN, "--endpoint", fake.endpoint]
+    command = [*HEARS_CTRL_C, TRACKWAY, "train", "watch", RUN, "--endpoint", fake.endpoint]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     assert process.stdout is not None
     assert "RunQueued" in process.stdout.readline()
