@@ -7,8 +7,7 @@ import socket
 import sys
 import time
 from pathlib import Path
-
-import ray
+from types import ModuleType
 
 STEPS = 3
 
@@ -51,11 +50,18 @@ def connect(address: str, token: Path) -> None:
         "RAY_AUTH_TOKEN_PATH": str(token),
         "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0",
     }
+    ray = _ray()
     ray.init(address=address, _node_ip_address="127.0.0.1", namespace="bench", log_to_driver=False)
+
+
+def disconnect() -> None:
+    """Leave Ray."""
+    _ray().shutdown()
 
 
 def seconds_to_first_step(code: Path, data: list[Path]) -> float:
     """Start two actors, train, and return the seconds until a rank had done its first step: what Trackway records."""
+    ray = _ray()
     began = time.time()
     actor = ray.remote(num_cpus=1)(Rank)
     ranks = [actor.remote() for _ in range(2)]
@@ -65,3 +71,10 @@ def seconds_to_first_step(code: Path, data: list[Path]) -> float:
     for rank in ranks:
         ray.kill(rank)
     return min(firsts) - began
+
+
+def _ray() -> ModuleType:
+    # It reads its settings when it is imported, so not before they are set.
+    import ray
+
+    return ray

@@ -61,7 +61,7 @@ def first_steps(stack: Stack, folder: Path, data: list[Path], rounds: int) -> tu
         ours.append(ours_to_first_step(stack, folder))
         bare.append(bare_ray.seconds_to_first_step(TRAINING, data))
         print(f"round {number}: trackway {ours[-1]:.2f} s, bare Ray {bare[-1]:.2f} s", flush=True)
-    bare_ray.ray.shutdown()
+    bare_ray.disconnect()
     return ours[1:], bare[1:]
 
 
