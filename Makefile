@@ -50,8 +50,8 @@ down: $(READY) ## Stop the local stack
 	$(BIN)/trackway down
 
 lock: $(READY) ## Resolve requirements.lock and proto/requirements.lock anew
-	$(BIN)/uv pip compile -q --generate-hashes --no-emit-index-url --no-emit-find-links --extra dev pyproject.toml -o requirements.lock
-	$(BIN)/uv pip compile -q --generate-hashes --no-emit-index-url --no-emit-find-links proto/requirements.in -o proto/requirements.lock
+	$(BIN)/uv pip compile -q --generate-hashes --extra dev pyproject.toml -o requirements.lock
+	$(BIN)/uv pip compile -q --generate-hashes proto/requirements.in -o proto/requirements.lock
 
 clean: ## Remove what setup and the tests made
 	rm -rf .venv .build .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache dist

@@ -109,8 +109,8 @@ def evaluated(facts: RunFacts, checkpoint: e.CheckpointRef, verdict: e.Verdict =
 
 
 TRACEBACK = """KeyError: 'lr'
-  /work/code/bytes_lm/train.py:88 in main
-  /work/code/bytes_lm/train.py:41 in make_optimizer"""
+  /code/bytes_lm/train.py:88 in main
+  /code/bytes_lm/train.py:41 in make_optimizer"""
 
 
 def user_error() -> RunFacts:

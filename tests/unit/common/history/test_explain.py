@@ -70,7 +70,7 @@ def test_same_error_on_many_ranks_is_one_line_and_the_traceback_is_quoted() -> N
     assert explanation.evidence is not None
     (seen,) = explanation.evidence.supporting
     assert seen.ranks == (0, 1)
-    assert "│   /work/code/bytes_lm/train.py:41 in make_optimizer" in as_text(explanation)
+    assert "│   /code/bytes_lm/train.py:41 in make_optimizer" in as_text(explanation)
     assert "Not retried" in explanation.verdict.outcome
 
 
