@@ -57,6 +57,23 @@ def killed_and_resumed(run_id: str = RUN_ID, start: datetime = START) -> RunFact
 
 def evaluated(facts: RunFacts, checkpoint: e.CheckpointRef, verdict: e.Verdict = e.Verdict.PASSED) -> RunFacts:
     """The final evaluation, in one try."""
+    evaluation_ordered(facts, checkpoint)
+    started_at = facts.now
+    facts.evaluation(
+        e.EvaluationStarted(
+            evaluation_id=EVALUATION_ID,
+            evaluation_attempt=1,
+            host="node-a",
+            pid=5000,
+            started_at=started_at,
+            batch_size=16,
+        )
+    )
+    return evaluation_completed(facts.after(4.0), checkpoint, verdict, started_at)
+
+
+def evaluation_ordered(facts: RunFacts, checkpoint: e.CheckpointRef) -> RunFacts:
+    """The scheduler decides on it once training has finished, and the evaluator takes the order."""
     pack = run_spec().evaluation_pack
     why = "Training finished: the pack bytes-lm judges its last checkpoint."
     nothing = {"ledger": "", "spent": 0, "budget": 0, "backoff_seconds": 0.0, "why": why}
@@ -64,7 +81,7 @@ def evaluated(facts: RunFacts, checkpoint: e.CheckpointRef, verdict: e.Verdict =
     facts.run(
         e.FinalEvaluationOrdered(evaluation_id=EVALUATION_ID, pack=pack, checkpoint=checkpoint, ordered_at=facts.now)
     )
-    facts.after(0.2).evaluation(
+    return facts.after(0.2).evaluation(
         e.EvaluationRequested(
             evaluation_id=EVALUATION_ID,
             pack=pack,
@@ -75,33 +92,33 @@ def evaluated(facts: RunFacts, checkpoint: e.CheckpointRef, verdict: e.Verdict =
             requested_at=facts.now,
         )
     )
-    begun = e.EvaluationStarted(
-        evaluation_id=EVALUATION_ID, evaluation_attempt=1, host="node-a", pid=5000, started_at=facts.now, batch_size=16
-    )
-    facts.evaluation(begun)
+
+
+def evaluation_completed(
+    facts: RunFacts, checkpoint: e.CheckpointRef, verdict: e.Verdict, started_at: datetime
+) -> RunFacts:
+    """One task with one metric, judged by one gate."""
     metric = e.TaskMetric(name="bits_per_byte", value=3.2, stderr=0.04, primary=True, samples=64)
     task = e.TaskResult(
         task="heldout-bpb", task_version="1", task_digest=sha("7"), planned=64, scored=64, metrics=(metric,)
     )
-    facts.after(4.0)
+    gate = e.GateVerdict(
+        task=task.task, metric=metric.name, op="<=", threshold=5.0, value=metric.value, verdict=verdict
+    )
     return facts.evaluation(
         e.EvaluationCompleted(
             evaluation_id=EVALUATION_ID,
             evaluation_attempt=1,
             verdict=verdict,
             tasks=(task,),
-            gates=(
-                e.GateVerdict(
-                    task="heldout-bpb", metric="bits_per_byte", op="<=", threshold=5.0, value=3.2, verdict=verdict
-                ),
-            ),
+            gates=(gate,),
             environment_digest=sha("e"),
             evaluator_version="builtin 0.1.0",
-            pack_digest=pack.digest,
+            pack_digest=run_spec().evaluation_pack.digest,
             checkpoint=checkpoint,
             project="demo",
             model_family="reasoning",
-            started_at=begun.started_at,
+            started_at=started_at,
             completed_at=facts.now,
             seconds=4.0,
         )
