@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from contextlib import aclosing
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,8 +17,8 @@ from grpc_reflection.v1alpha import reflection
 from trackway_common.errors import TrackwayError, Unavailable
 from trackway_common.rpc_client import OPTIONS
 from trackway_common.rpc_errors import DETAILS_KEY, status_code, to_status
+from trackway_common.rpc_spans import call_span
 from trackway_common.settings import RpcSettings
-from trackway_common.telemetry import span, traceparent_of
 
 log = logging.getLogger(__name__)
 
@@ -100,7 +101,7 @@ def _server_credentials(settings: RpcSettings) -> grpc.ServerCredentials:
 
 
 class _Edge(grpc.aio.ServerInterceptor):
-    """Calls with one answer run inside a span; every TrackwayError leaves as a status with details."""
+    """Every call runs inside a span; every TrackwayError leaves as a status with details."""
 
     async def intercept_service(
         self, continuation: Callable[..., Awaitable[Any]], handler_call_details: grpc.HandlerCallDetails
@@ -124,20 +125,24 @@ def _wrapped(handler: Any, method: str) -> Any:
 
 def _answer_once(behaviour: Callable[..., Awaitable[Any]], method: str) -> Callable[..., Awaitable[Any]]:
     async def answer(request: Any, context: Any) -> Any:
-        with span(method, traceparent=_traceparent(context)):
-            try:
+        try:
+            with call_span(method, context):
                 return await behaviour(request, context)
-            except TrackwayError as error:
-                await _abort(context, error, method)
+        except TrackwayError as error:
+            await _abort(context, error, method)
 
     return answer
 
 
-def _answer_many(behaviour: Callable[..., AsyncIterator[Any]], method: str) -> Callable[..., AsyncIterator[Any]]:
-    async def answer(request: Any, context: Any) -> AsyncIterator[Any]:
+def _answer_many(behaviour: Callable[..., AsyncGenerator[Any]], method: str) -> Callable[..., Awaitable[None]]:
+    # A coroutine that writes, not a generator: a cancelled call would leave a generator suspended at its yield,
+    # and its span open until the collector comes by, in another task.
+    async def answer(request: Any, context: Any) -> None:
         try:
-            async for message in behaviour(request, context):
-                yield message
+            with call_span(method, context):
+                async with aclosing(behaviour(request, context)) as messages:
+                    async for message in messages:
+                        await context.write(message)
         except TrackwayError as error:
             await _abort(context, error, method)
 
@@ -148,7 +153,3 @@ async def _abort(context: Any, error: TrackwayError, method: str) -> None:
     log.info("call refused", extra={"method": method, "error": str(error)})
     details = to_status(error).SerializeToString()
     await context.abort(status_code(error), str(error), trailing_metadata=((DETAILS_KEY, details),))
-
-
-def _traceparent(context: Any) -> str:
-    return traceparent_of({key: value for key, value in context.invocation_metadata() or () if isinstance(value, str)})

@@ -16,7 +16,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from opentelemetry import propagate, trace
-from opentelemetry.trace import Span
+from opentelemetry.context import Context
+from opentelemetry.trace import Span, Tracer
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
 if TYPE_CHECKING:
@@ -72,10 +73,18 @@ def configure_tracing(service: str, settings: TelemetrySettings) -> None:
 @contextmanager
 def span(name: str, *, traceparent: str = "", **attributes: str | int | float | bool) -> Iterator[Span]:
     """Run a block inside a span: a child of ``traceparent`` when given, else of the current one."""
-    parent = _PROPAGATOR.extract({"traceparent": traceparent}) if traceparent else None
-    tracer = trace.get_tracer("trackway")
-    with tracer.start_as_current_span(name, context=parent, attributes=attributes) as current:
+    with tracer().start_as_current_span(name, context=parent_of(traceparent), attributes=attributes) as current:
         yield current
+
+
+def tracer() -> Tracer:
+    """What Trackway's spans are started by."""
+    return trace.get_tracer("trackway")
+
+
+def parent_of(traceparent: str) -> Context | None:
+    """Context whose span a ``traceparent`` names; None, which means the current one, without."""
+    return _PROPAGATOR.extract({"traceparent": traceparent}) if traceparent else None
 
 
 def current_traceparent() -> str:
