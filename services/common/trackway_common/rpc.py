@@ -15,16 +15,21 @@ from grpc_health.v1.health import aio as health_aio
 from grpc_reflection.v1alpha import reflection
 
 from trackway_common.errors import TrackwayError, Unavailable
-from trackway_common.rpc_client import OPTIONS
 from trackway_common.rpc_errors import DETAILS_KEY, status_code, to_status
+from trackway_common.rpc_limits import MESSAGE_LIMITS
 from trackway_common.rpc_spans import call_span
 from trackway_common.settings import RpcSettings
 
 log = logging.getLogger(__name__)
 
 STOP_GRACE_S = 2.0
-SERVER_OPTIONS = (*OPTIONS, ("grpc.so_reuseport", 0))
-"""Without it a second server on the same port takes half of the calls instead of failing to start."""
+SERVER_OPTIONS = (
+    *MESSAGE_LIMITS,
+    # A caller whose machine vanished is noticed, and its watch ends.
+    ("grpc.keepalive_time_ms", 30_000),
+    # Else a second server on the same port takes half of the calls instead of failing to start.
+    ("grpc.so_reuseport", 0),
+)
 
 
 @dataclass(frozen=True, slots=True)

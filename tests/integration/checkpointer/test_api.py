@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 
 import grpc
+import grpc.aio
 import pytest
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 from trackway_checkpointer.service import run_checkpointer
@@ -17,7 +18,6 @@ from trackway_common.codec import decode_request
 from trackway_common.errors import CommandRejected, NotFound
 from trackway_common.event_log import InMemoryEventLog
 from trackway_common.object_store import open_store
-from trackway_common.rpc_client import open_channel
 from trackway_common.rpc_errors import as_trackway_error
 from trackway_common.settings import KafkaSettings, StoreSettings
 from trackway_common.testing.checkpoints import CONFIG, DATASET, CheckpointedRun
@@ -51,7 +51,7 @@ async def service(tmp_path, run):
     )
     running = asyncio.ensure_future(run_checkpointer(settings, log))
     endpoint = await heartbeat_endpoint(log)
-    async with open_channel(endpoint) as channel:
+    async with grpc.aio.insecure_channel(endpoint) as channel:
         await serving(channel)
         yield checkpoint_service_pb2_grpc.CheckpointServiceStub(channel)
     running.cancel()

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeVar
 
+import grpc.aio
 import pytest
 from trackway_common.codec import decode_commit, decode_request
 from trackway_common.event_log import InMemoryEventLog
@@ -27,7 +28,6 @@ from trackway_common.events import (
     RunSpec,
     Verdict,
 )
-from trackway_common.rpc_client import open_channel
 from trackway_common.settings import KafkaSettings, StoreSettings
 from trackway_common.topics import COMMANDS, EVALUATIONS, RUNS
 from trackway_evaluator.service import run_evaluator
@@ -187,7 +187,7 @@ async def listed(stage: Stage, run_id: str) -> evaluation_service_pb2.ListEvalua
             for record in batch:
                 request = decode_request(record.value)
                 assert request is not None
-                async with open_channel(request.body.endpoint) as channel:  # type: ignore[union-attr]
+                async with grpc.aio.insecure_channel(request.body.endpoint) as channel:  # type: ignore[union-attr]
                     stub = evaluation_service_pb2_grpc.EvaluationServiceStub(channel)
                     return await stub.ListEvaluations(evaluation_service_pb2.ListEvaluationsRequest(parent=run_id))
     raise AssertionError("a tail never ends")

@@ -6,11 +6,11 @@ import asyncio
 from collections.abc import AsyncIterator, Coroutine, Mapping
 from contextlib import asynccontextmanager
 
+import grpc.aio
 from trackway_common.clickhouse import ClickHouse
 from trackway_common.clock import SystemClock
 from trackway_common.event_log import InMemoryEventLog
 from trackway_common.rpc import serve
-from trackway_common.rpc_client import open_channel
 from trackway_common.settings import ClickHouseSettings, RpcSettings
 from trackway_observer.entrypoints.grpc_api import HistoryParts, history_servable
 from trackway_observer.history.freshness import Freshness
@@ -64,7 +64,7 @@ async def history(
         ready=opened,
     )
     server = await serve(RpcSettings(), [history_servable(parts)])
-    channel = open_channel(server.address)
+    channel = grpc.aio.insecure_channel(server.address)
     try:
         yield HistoryServiceStub(channel)
     finally:

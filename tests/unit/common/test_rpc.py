@@ -11,9 +11,9 @@ import pytest
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 from opentelemetry import trace
 from opentelemetry.sdk.trace import TracerProvider
+from trackway.client.calls import metadata
 from trackway_common.errors import CommandRejected, CorruptLog, Fenced, FieldViolation, NotFound, Unavailable
 from trackway_common.rpc import Servable, serve
-from trackway_common.rpc_client import credentials, open_channel
 from trackway_common.rpc_errors import as_trackway_error, status_code
 from trackway_common.settings import RpcSettings
 from trackway_common.telemetry import current_traceparent, span
@@ -54,7 +54,7 @@ async def running(settings: RpcSettings, error: Exception | None = None):
 )
 async def test_an_error_arrives_as_what_it_was(error):
     server = await running(RpcSettings(), error)
-    async with open_channel(server.address) as channel:
+    async with grpc.aio.insecure_channel(server.address) as channel:
         with pytest.raises(grpc.aio.AioRpcError) as raised:
             await stubs.PoolServiceStub(channel).GetPool(pb.GetPoolRequest())
     arrived = as_trackway_error(raised.value)
@@ -69,16 +69,16 @@ async def test_an_error_arrives_as_what_it_was(error):
 async def test_the_trace_goes_through():
     trace.set_tracer_provider(TracerProvider())
     server = await running(RpcSettings())
-    async with open_channel(server.address) as channel:
+    async with grpc.aio.insecure_channel(server.address) as channel:
         with span("caller") as caller:
-            answer = await stubs.PoolServiceStub(channel).GetPool(pb.GetPoolRequest())
+            answer = await stubs.PoolServiceStub(channel).GetPool(pb.GetPoolRequest(), metadata=metadata())
     assert answer.name.split("-")[1] == f"{caller.get_span_context().trace_id:032x}"
     await server.stop()
 
 
 async def test_health_follows_the_service():
     server = await running(RpcSettings())
-    async with open_channel(server.address) as channel:
+    async with grpc.aio.insecure_channel(server.address) as channel:
         health = health_pb2_grpc.HealthStub(channel)
         before = await health.Check(health_pb2.HealthCheckRequest())
         await server.set_serving(True)
@@ -101,7 +101,7 @@ async def test_tls_is_spoken_when_a_certificate_is_given(tmp_path):
     new = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "1", *subject]
     subprocess.run([*new, "-keyout", str(key), "-out", str(cert)], check=True, capture_output=True)
     server = await running(RpcSettings(cert_file=cert, key_file=key))
-    async with open_channel(server.address, credentials(cert)) as channel:
+    async with grpc.aio.secure_channel(server.address, grpc.ssl_channel_credentials(cert.read_bytes())) as channel:
         await stubs.PoolServiceStub(channel).GetPool(pb.GetPoolRequest())
     host, _, port = server.address.partition(":")
     assert "BEGIN CERTIFICATE" in ssl.get_server_certificate((host, int(port)))

@@ -1,12 +1,8 @@
-"""One gRPC call: its deadline, its trace context, and its failure in the terms of the error tree.
-
-Every mutating call carries a request id, so the channel itself may repeat one that met an outage.
-"""
+"""One gRPC call: its deadline, its trace context, and its failure in the terms of the error tree."""
 
 from __future__ import annotations
 
 import getpass
-import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
@@ -14,7 +10,6 @@ from typing import TypeVar
 
 import grpc
 from trackway_common.errors import CommandRejected, TrackwayError, Unavailable
-from trackway_common.rpc_client import MAX_MESSAGE_BYTES
 from trackway_common.rpc_errors import as_trackway_error
 from trackway_common.telemetry import current_traceparent
 
@@ -27,29 +22,6 @@ LONG_S = 60.0
 """Deadline of a submission or a query, and length of one segment of a watch."""
 VERIFY_S = 3600.0
 """Deadline of a verification: it reads every byte of a checkpoint."""
-
-_RETRY = {
-    "maxAttempts": 5,
-    "initialBackoff": "0.2s",
-    "maxBackoff": "2s",
-    "backoffMultiplier": 2,
-    "retryableStatusCodes": ["UNAVAILABLE", "ABORTED"],
-}
-# Watches and logs resume by cursor themselves; a retry below them would hide how long an outage is.
-_RESUMED_ELSEWHERE = [
-    {"service": "trackway_proto.v1.RunService", "method": "WatchRun"},
-    {"service": "trackway_proto.v1.AgentService", "method": "TailLogs"},
-]
-OPTIONS = (
-    ("grpc.max_receive_message_length", MAX_MESSAGE_BYTES),
-    ("grpc.max_send_message_length", MAX_MESSAGE_BYTES),
-    ("grpc.initial_reconnect_backoff_ms", 100),
-    ("grpc.max_reconnect_backoff_ms", 2_000),
-    (
-        "grpc.service_config",
-        json.dumps({"methodConfig": [{"name": _RESUMED_ELSEWHERE}, {"name": [{}], "retryPolicy": _RETRY}]}),
-    ),
-)
 
 
 class OutOfTime(Unavailable):

@@ -7,13 +7,12 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 import grpc
-from trackway_common.errors import CommandRejected, Unavailable
-from trackway_common.rpc_client import credentials
+from trackway_common.errors import Unavailable
 from trackway_proto.v1.directory_service_pb2 import ListServicesRequest, ServiceEndpoint
 from trackway_proto.v1.directory_service_pb2_grpc import DirectoryServiceStub
 
-from trackway.client.calls import OPTIONS, QUICK_S, in_our_terms, metadata
-from trackway.client.settings import ClientSettings
+from trackway.client.calls import QUICK_S, in_our_terms, metadata
+from trackway.client.channels import open_channel
 
 SCHEDULER = "scheduler"
 TRAINER_AGENT = "trainer-agent"
@@ -45,7 +44,7 @@ class Connections:
         """The one channel of an endpoint."""
         with self._lock:
             if endpoint not in self._channels:
-                self._channels[endpoint] = self._open(endpoint)
+                self._channels[endpoint] = open_channel(endpoint, self._tls)
             return self._channels[endpoint]
 
     @contextmanager
@@ -89,25 +88,6 @@ class Connections:
                 listed = _ask_directory(self.channel(SCHEDULER))
             self._directory = listed
         return listed
-
-    def _open(self, endpoint: str) -> grpc.Channel:
-        if self._tls is None:
-            return grpc.insecure_channel(endpoint, options=OPTIONS)
-        return grpc.secure_channel(endpoint, self._tls, options=OPTIONS)
-
-
-def tls_credentials(settings: ClientSettings) -> grpc.ChannelCredentials | None:
-    """Credentials for the services; None when no authority is set and channels are plain.
-
-    Raises:
-        CommandRejected: a file of them can't be read.
-    """
-    try:
-        return credentials(settings.ca_file, settings.cert_file, settings.key_file)
-    except OSError as error:
-        raise CommandRejected(
-            f"{error.filename}: {error.strerror}; correct TRACKWAY_RPC__CA_FILE, __CERT_FILE or __KEY_FILE"
-        ) from error
 
 
 def _ask_directory(channel: grpc.Channel) -> tuple[ServiceEndpoint, ...]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from trackway_common.canonical import Json, canonical_json, digest
-from trackway_common.rpc_client import MAX_MESSAGE_BYTES
+from trackway_common.rpc_limits import MAX_MESSAGE_BYTES
 
 from trackway.client.dataset_files import DatasetFile, Globs, refused, select_files
 from trackway.client.progress import SILENT, Progress

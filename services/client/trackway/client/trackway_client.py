@@ -27,7 +27,8 @@ from trackway_proto.v1.vocabulary_pb2 import RunPhase as WirePhase
 
 from trackway.client import resources
 from trackway.client.calls import LONG_S, QUICK_S, VERIFY_S, call
-from trackway.client.connections import SCHEDULER, Connections, tls_credentials
+from trackway.client.channels import tls_credentials
+from trackway.client.connections import SCHEDULER, Connections
 from trackway.client.endpoints import scheduler_endpoint
 from trackway.client.logs import LogQuery, followed_lines, kept_lines
 from trackway.client.names import checkpoint_name, parse_attempt, run_id
