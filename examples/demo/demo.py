@@ -239,7 +239,7 @@ def say_more(state: Path, kept: bool) -> None:
     print("\nLook further (RUN is any unique beginning of the id above):")
     if not kept:
         print(f"  {TRACKWAY} up --state {state}         # the same state, still there")
-    for command in ("train list", "attempt show RUN/1", "explain RUN --md", "checkpoint list RUN", "pool list"):
+    for command in ("train list", "attempt show RUN/1", "explain RUN -o markdown", "checkpoint list RUN", "pool list"):
         print(f"  {TRACKWAY} {command} --state {state}")
 
 

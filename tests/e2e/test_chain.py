@@ -127,9 +127,9 @@ def test_the_explanation_needs_no_other_source(stack, run_id):
     text = stack.cli("explain", f"{run_id}/1").out
     for word in ("UNKNOWN_KILL", "SIGKILL", "rank 1", "digits", "UNKNOWN_KILL", "step"):
         assert word in text
-    detail = json.loads(stack.cli("explain", f"{run_id}/1", "--json").out)
+    detail = json.loads(stack.cli("explain", f"{run_id}/1", "-o", "json").out)
     assert detail
-    assert stack.cli("explain", run_id, "--md").out.startswith("#")
+    assert stack.cli("explain", run_id, "-o", "markdown").out.startswith("#")
 
 
 def test_checkpoints_age_as_the_policy_says(client, run_id):

@@ -73,12 +73,11 @@ def test_explain(trackway: CommandLine, fake: FakeTrackway) -> None:
     plain = trackway("explain", f"{RUN}/2")
     assert (plain.exit_code, plain.stdout) == (0, "Rank 1 was killed.\n")
     assert "3 records behind" in plain.stderr
-    assert trackway("explain", RUN, "--md").stdout == "# Rank 1\n"
-    assert json.loads(trackway("explain", RUN, "--json").stdout) == {"reason": "UNKNOWN_KILL"}
+    assert trackway("explain", RUN, "-o", "markdown").stdout == "# Rank 1\n"
     assert trackway.json("explain", RUN) == {"reason": "UNKNOWN_KILL"}
     assert yaml.safe_load(trackway("explain", RUN, "-o", "yaml").stdout) == {"reason": "UNKNOWN_KILL"}
     assert [request.name for request in fake.requests("Explain")][:2] == [f"{RUN}/2", RUN]
-    assert trackway("explain", RUN, "--md", "--json").exit_code == 2
+    assert trackway("explain", RUN, "-o", "table").exit_code == 2
 
 
 def test_short_names_are_resolved_by_the_scheduler(trackway: CommandLine, fake: FakeTrackway) -> None:

@@ -33,14 +33,26 @@ class Session:
         return TrackwayClient(self.endpoint, self.state)
 
 
-def common_options(command: Callable[Concatenate[Session, P], None]) -> Callable[..., None]:
-    """Give a command --endpoint, --state and -o, and pass them as its first argument."""
+def options(*formats: str) -> Callable[[Callable[Concatenate[Session, P], None]], Callable[..., None]]:
+    """Give a command --endpoint, --state and -o, and pass them as its first argument.
 
-    @click.option("--endpoint", metavar="HOST:PORT", help="Scheduler's address [default: the local stack's].")
-    @click.option("--state", type=click.Path(path_type=Path), help="State folder of the local stack.")
-    @click.option("-o", "--output", type=click.Choice([TABLE, JSON, YAML]), default=TABLE, help="How to print.")
-    @functools.wraps(command)
-    def with_session(endpoint: str | None, state: Path | None, output: str, *args: P.args, **kwargs: P.kwargs) -> None:
-        command(Session(endpoint=endpoint, state=state, output=output), *args, **kwargs)
+    Args:
+        formats: what -o takes; the first is the default.
+    """
 
-    return with_session
+    def decorate(command: Callable[Concatenate[Session, P], None]) -> Callable[..., None]:
+        @click.option("--endpoint", metavar="HOST:PORT", help="Scheduler's address [default: the local stack's].")
+        @click.option("--state", type=click.Path(path_type=Path), help="State folder of the local stack.")
+        @click.option("-o", "--output", type=click.Choice(formats), default=formats[0], help="How to print.")
+        @functools.wraps(command)
+        def with_session(
+            endpoint: str | None, state: Path | None, output: str, *args: P.args, **kwargs: P.kwargs
+        ) -> None:
+            command(Session(endpoint=endpoint, state=state, output=output), *args, **kwargs)
+
+        return with_session
+
+    return decorate
+
+
+common_options = options(TABLE, JSON, YAML)
