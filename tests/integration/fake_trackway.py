@@ -136,6 +136,15 @@ class FakeTrackway:
         self.blobs[digest] = data
         return blob_service_pb2.PutBlobResponse(digest=digest, size_bytes=len(data))
 
+    def GetBlob(
+        self, request: blob_service_pb2.GetBlobRequest, context: Any
+    ) -> Iterator[blob_service_pb2.GetBlobResponse]:
+        if request.digest not in self.blobs:
+            raise NotFound(f"there is no blob {request.digest}")
+        data = self.blobs[request.digest]
+        for start in range(0, len(data), 1 << 20):
+            yield blob_service_pb2.GetBlobResponse(chunk=data[start : start + (1 << 20)])
+
     # DirectoryService
 
     def ListServices(self, request: Any, context: Any) -> directory_service_pb2.ListServicesResponse:

@@ -1,4 +1,4 @@
-"""Sends bytes to the blob store, once: what is stored already is not sent again."""
+"""Content-addressed bytes: sends what the store does not have yet, and reads what has a digest."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from pathlib import Path
 import grpc
 from trackway_common.errors import Unavailable
 from trackway_common.ids import Digest
-from trackway_proto.v1.blob_service_pb2 import HasBlobsRequest, PutBlobRequest
+from trackway_proto.v1.blob_service_pb2 import GetBlobRequest, HasBlobsRequest, PutBlobRequest
 from trackway_proto.v1.blob_service_pb2_grpc import BlobServiceStub
 
-from trackway.client.calls import LONG_S, call, in_our_terms, metadata
+from trackway.client.calls import LONG_S, call, in_our_terms, metadata, stream
 from trackway.client.progress import Progress
 
 CHUNK_BYTES = 1 << 20
@@ -34,6 +34,21 @@ def upload(channel: grpc.Channel, path: Path, progress: Progress) -> Digest:
     if stored.digest != digest:
         raise Unavailable(f"the store received {stored.digest} instead of {digest}; submit again")
     return digest
+
+
+def download(channel: grpc.Channel, digest: str) -> bytes:
+    """Return the bytes that have the digest.
+
+    Raises:
+        NotFound: no blob has it.
+        Unavailable: what came has another digest.
+    """
+    chunks = stream(BlobServiceStub(channel).GetBlob, GetBlobRequest(digest=digest))
+    content = b"".join(message.chunk for message in chunks)
+    received = f"sha256:{hashlib.sha256(content).hexdigest()}"
+    if received != digest:
+        raise Unavailable(f"{received} came for {digest}; ask again")
+    return content
 
 
 def file_digest(path: Path) -> Digest:

@@ -26,6 +26,7 @@ from trackway_proto.v1.pool_service_pb2 import ListPoolsRequest
 from trackway_proto.v1.vocabulary_pb2 import RunPhase as WirePhase
 
 from trackway.client import resources
+from trackway.client.blobs import download
 from trackway.client.calls import LONG_S, QUICK_S, VERIFY_S, call
 from trackway.client.channels import tls_credentials
 from trackway.client.connections import SCHEDULER, Connections
@@ -215,6 +216,11 @@ class TrackwayClient:
         """Return an evaluation by its id, a unique beginning of it, or its resource name."""
         request = evaluations_pb.GetEvaluationRequest(name=name)
         return self._ask(self._to.evaluations.GetEvaluation, request, resources.Evaluation)
+
+    def blob(self, digest: str) -> bytes:
+        """Return the stored bytes of a digest that a fact names, such as an evaluation's shard; they are verified."""
+        with self._services.watched():
+            return download(self._services.channel(SCHEDULER), digest)
 
     def pools(self) -> Iterator[resources.Pool]:
         """Yield the pools of the catalogue and what they offer."""
