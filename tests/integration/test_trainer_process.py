@@ -111,7 +111,7 @@ def test_kill_reaches_processes_that_left_the_session(start: Callable[..., Train
 
 
 def test_terminate_reaches_the_process_group(start: Callable[..., TrainerProcess]) -> None:
-    process = start(("sh", "-c", "trap 'echo bye; exit 9' TERM; echo up; sleep 600"))
+    process = start(("sh", "-c", "trap 'echo bye; exit 9' TERM; sleep 600 & echo up; wait"))
     stdout, _ = process.take_output()
     read_until(stdout, b"up")
     process.terminate()

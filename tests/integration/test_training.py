@@ -1,4 +1,7 @@
-"""Two ranks train, one is killed, the next attempt goes on: as if nothing had happened, bit for bit."""
+"""Two ranks train, one is killed, the next attempt goes on where the last checkpoint ends.
+
+That its losses are those of a run nothing happened to, bit for bit, is tested with the whole stack (tests/e2e).
+"""
 
 from __future__ import annotations
 
@@ -31,8 +34,6 @@ from tests.integration.rank_harness import ended, of, ranks_of, records, script_
 from tests.integration.training_program import PROGRAM
 
 STEPS = 23
-Losses = dict[tuple[int, int], float]
-"""By rank and step."""
 
 
 class Cluster:
@@ -91,33 +92,16 @@ def cluster(tmp_path: Path) -> Iterator[Cluster]:
         actor.close()
 
 
-def losses(found: list[list[Record]]) -> Losses:
-    return {
-        (rank, item.step): dict(item.values)["loss"]
-        for rank, each in enumerate(found)
-        for item in of(StepMetrics, each)
-        if "loss" in dict(item.values)
-    }
+def steps(found: list[list[Record]]) -> list[list[int]]:
+    """Steps that each rank reported a loss for."""
+    return [[item.step for item in of(StepMetrics, each) if "loss" in dict(item.values)] for each in found]
 
 
 def printed(found: list[Record]) -> list[str]:
     return [line.text for line in of(LogLine, found) if line.stream == "stdout"]
 
 
-def uninterrupted(folder: Path, world_size: int) -> Losses:
-    """What the losses are when nothing happens."""
-    alone = Cluster(folder)
-    found = [wait_for_end(actor) for actor in alone.start(alone.spec({"steps": STEPS, "every": 5}), world_size)]
-    assert [ended(each).exit_code for each in found] == [0] * world_size, [ended(each) for each in found]
-    for actor in alone.actors:
-        actor.close()
-    return losses(found)
-
-
-def test_killed_rank_resumes_bit_for_bit(cluster: Cluster, tmp_path: Path) -> None:
-    expected = uninterrupted(tmp_path / "alone", 2)
-    assert len(expected) == 2 * STEPS
-
+def test_killed_rank_resumes_and_another_world_size_goes_on(cluster: Cluster) -> None:
     spec = cluster.spec({"steps": STEPS, "every": 5, "hang_at": {"1": 12}})
     actors = cluster.start(spec, 2)
     wait_until(lambda: actors[1].ping().last_step == 12)
@@ -138,8 +122,7 @@ def test_killed_rank_resumes_bit_for_bit(cluster: Cluster, tmp_path: Path) -> No
     assert [ended(each).exit_code for each in resumed] == [0, 0]
     assert printed(resumed[0])[0] == "starts at 10"
     assert of(FirstStepReported, resumed[0])[0].step == 11
-    assert losses(found) | losses(resumed) == expected
-    assert {step for _, step in losses(resumed)} == set(range(11, STEPS + 1))
+    assert steps(resumed) == [list(range(11, STEPS + 1))] * 2
     assert [item.samples_consumed for item in of(CheckpointPersisted, resumed[0])] == [15 * 12, 20 * 12]
 
     # One rank goes on where two were: the same samples, none lost, none twice.
