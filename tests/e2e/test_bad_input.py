@@ -2,12 +2,61 @@
 
 from __future__ import annotations
 
-import pytest
-import yaml
-from trackway_common.ids import uuid7
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
 
-from tests.support.facts import accepted_commits
+import pytest
+from trackway_common.events import RunRefused
+from trackway_common.ids import uuid7
+from trackway_common.topics import FACT_TOPICS, RUNS
+
+from tests.support.facts import accepted_commits, fact_ends
 from tests.support.runs import spec
+from tests.support.stack import Answer, Stack
+from tests.support.wrong_commands import NAMES, Case, every_case
+
+
+@dataclass(frozen=True)
+class Told:
+    """What each wrong command was answered, and where the fact topics ended before and after all of them."""
+
+    cases: dict[str, Case]
+    answers: dict[str, Answer]
+    before: dict[str, int]
+    after: dict[str, int]
+
+
+@pytest.fixture(scope="module")
+def told(stack: Stack, numbers: Path, tmp_path_factory) -> Told:
+    cases = every_case(tmp_path_factory.mktemp("wrong"))
+    before = fact_ends(stack.kafka)
+    answers = {name: stack.cli(*case.command) for name, case in cases.items()}
+    return Told(cases, answers, before, fact_ends(stack.kafka))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_what_is_wrong_is_named(told, name):
+    answer = told.answers[name]
+    printed = answer.out + answer.err
+    assert answer.code == 2, (answer.code, printed)
+    assert printed
+    assert [word for word in told.cases[name].says if word not in printed] == [], printed
+
+
+def test_all_of_them_append_their_refusals_and_nothing_else(stack, told):
+    submitted = {case.request_id for case in told.cases.values() if case.request_id}
+    refusals = [
+        commit
+        for commit in accepted_commits(stack.kafka)
+        for fact in commit.facts
+        if isinstance(fact, RunRefused) and fact.run_id in submitted
+    ]
+    assert Counter(commit.stream for commit in refusals) == {f"runs/{run_id}": 1 for run_id in submitted}
+    assert [commit for commit in refusals if len(commit.facts) > 1] == []
+    # A record is a commit, so what the topics grew by is accounted for.
+    grown = {topic: told.after[topic] - told.before[topic] for topic in FACT_TOPICS}
+    assert grown == dict.fromkeys(FACT_TOPICS, 0) | {RUNS: len(submitted)}
 
 
 def refused(stack, *arguments: str) -> str:
@@ -15,84 +64,6 @@ def refused(stack, *arguments: str) -> str:
     answer = stack.cli(*arguments)
     assert answer.code == 2, (answer.code, answer.out, answer.err)
     return answer.out + answer.err
-
-
-@pytest.mark.parametrize(
-    ("changes", "says"),
-    [
-        ({"modle_family": "x"}, ["modle_family", "model_family"]),
-        ({"model_family": None}, ["model_family"]),
-        ({"seed": "seven"}, ["seed"]),
-        ({"topology": {"world_size": "2"}}, ["topology.world_size"]),
-        ({"topology": {"world_size": 500, "strategy": "ddp"}}, ["topology.world_size", "500"]),
-        ({"compute": "moon-1x"}, ["compute", "local-cpu-2x"]),
-        ({"datasets": ["nothing"]}, ["datasets", "nothing"]),
-        ({"datasets": ["numbers@sha256:" + "0" * 64]}, ["datasets"]),
-        ({"runtime": {"kind": "image", "image": "x:latest"}}, ["runtime", "image"]),
-        ({"runtime": {"kind": "lock"}}, ["runtime", "lock"]),
-        ({"evaluation_pack": "no-such-pack"}, ["evaluation_pack", "no-such-pack"]),
-        ({"entrypoint": {"function": "no colon"}}, ["entrypoint.function"]),
-        ({"retry": {"bad_luck": {"max": 3}}}, ["retry", "bad_luck"]),
-        ({"hyperparameters": {"big": 2**60}}, ["hyperparameters"]),
-    ],
-    ids=lambda value: next(iter(value)) if isinstance(value, dict) else None,
-)
-def test_a_wrong_field_is_named(stack, numbers, tmp_path, changes, says):
-    printed = refused(stack, "train", "submit", "--config", str(spec(tmp_path, **changes)))
-    for word in says:
-        assert word in printed
-
-
-def test_every_wrong_field_is_named_at_once(stack, numbers, tmp_path):
-    config = spec(tmp_path, seed="x", compute="moon", model_family=None)
-    printed = refused(stack, "train", "submit", "--config", str(config))
-    assert all(word in printed for word in ("seed", "compute", "model_family"))
-
-
-@pytest.mark.parametrize(
-    ("body", "says"),
-    [
-        (b"a: [", "line 1"),
-        (b"\xff\xfe\x00", "UTF-8"),
-        (b"x" * 10_000_000, "1048576"),
-        (b"- a\n- b\n", "mapping"),
-        (b"seed: 1\nseed: 2\n", "twice"),
-        (b"lr: .nan\n", "finite"),
-        (b"", "config"),
-    ],
-    ids=["yaml", "utf8", "10MB", "list", "duplicate", "nan", "empty"],
-)
-def test_a_config_that_is_none(stack, numbers, tmp_path, body, says):
-    path = tmp_path / "run.yaml"
-    path.write_bytes(body)
-    assert says in refused(stack, "train", "submit", "--config", str(path))
-
-
-def test_a_config_that_is_not_there(stack, tmp_path):
-    assert "nowhere.yaml" in refused(stack, "train", "submit", "--config", str(tmp_path / "nowhere.yaml"))
-
-
-def test_a_pack_that_names_no_such_task_kind(stack, numbers, tmp_path):
-    pack = {
-        "apiVersion": "trackway/v1",
-        "kind": "EvaluationPack",
-        "name": "odd",
-        "evaluator": {"adapter": "builtin"},
-        "tasks": [{"id": "t", "version": "1", "kind": "telepathy", "dataset": "numbers", "split": "train"}],
-    }
-    (tmp_path / "odd.yaml").write_text(yaml.safe_dump(pack))
-    printed = refused(stack, "train", "submit", "--config", str(spec(tmp_path, evaluation_pack="odd")))
-    assert "telepathy" in printed
-    assert "kind" in printed
-
-
-def test_only_the_refusal_is_appended(stack, numbers, tmp_path):
-    request_id = uuid7()
-    config = spec(tmp_path, compute="moon-1x")
-    refused(stack, "train", "submit", "--config", str(config), "--request-id", request_id)
-    facts = [fact for c in accepted_commits(stack.kafka) if request_id in c.stream for fact in c.facts]
-    assert [type(fact).__name__ for fact in facts] == ["RunRefused"]
-    assert facts[0].violations[0].field == "compute"
 
 
 def test_validate_only_appends_nothing(stack, numbers, tmp_path):
@@ -118,27 +89,6 @@ def test_the_same_request_twice_is_one_run_and_another_body_is_refused(stack, nu
     assert len(submitted) == 1
     other = spec(tmp_path, hyperparameters={"steps": 2})
     assert "request_id" in refused(stack, "train", "submit", "--config", str(other), "--request-id", request_id)
-
-
-@pytest.mark.parametrize(
-    "sql",
-    [
-        "insert into training_attempts values (1)",
-        "select * from file('/etc/passwd')",
-        "select file('/etc/passwd')",
-        "drop table events",
-        "select 1; select 2",
-        "selec 1",
-    ],
-)
-def test_sql_that_is_not_a_plain_select_is_refused(stack, sql):
-    assert refused(stack, "sql", sql)
-
-
-def test_names_that_are_not_there(stack):
-    assert "no run" in refused(stack, "train", "show", uuid7())
-    assert "no run" in refused(stack, "explain", f"{uuid7()}/1")
-    assert "nothing" in refused(stack, "dataset", "show", "nothing")
 
 
 def test_a_service_that_is_away_is_exit_3(stack):

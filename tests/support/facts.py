@@ -20,6 +20,11 @@ def accepted_commits(bootstrap: str) -> list[Commit]:
     return asyncio.run(_read_all(bootstrap))
 
 
+def fact_ends(bootstrap: str) -> dict[str, int]:
+    """Records that each fact topic was ever given."""
+    return asyncio.run(_fact_ends(bootstrap))
+
+
 def check_told_facts_are_there_once(commits: list[Commit], told: list[RunFact]) -> None:
     """Assert that each fact a client was told is in the log, once, under the sequence it was told with."""
     there = Counter(
@@ -43,6 +48,14 @@ def check_no_gap_no_repeat(commits: list[Commit]) -> None:
     for stream, numbers in sequences.items():
         assert numbers == list(range(1, len(numbers) + 1)), stream
     assert [command for command, count in commands.items() if count > 1] == []
+
+
+async def _fact_ends(bootstrap: str) -> dict[str, int]:
+    log = KafkaEventLog(KafkaSettings(bootstrap=bootstrap))
+    try:
+        return {topic: sum((await log.end_offsets(topic)).values()) for topic in FACT_TOPICS}
+    finally:
+        await log.close()
 
 
 async def _read_all(bootstrap: str) -> list[Commit]:
