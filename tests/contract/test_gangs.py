@@ -20,6 +20,7 @@ from trackway_trainer_agent.worker.records import LaunchFailed, RankPhase, Train
 
 from tests.contract.gang_bench import LIMIT_S, Bench, forever, of_fake, of_ray, until
 from tests.ray_head import ray_head
+from tests.support.tasks import cancel
 from tests.unit.trainer_agent.fake_gangs import FakeGangs
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -34,8 +35,7 @@ async def driver() -> AsyncIterator[DriverProcess]:
         running = asyncio.create_task(made.run())
         await until(made.cluster)
         yield made
-        running.cancel()
-        await asyncio.gather(running, return_exceptions=True)
+        await cancel(running)
 
 
 @pytest.fixture(params=["memory", "ray"])

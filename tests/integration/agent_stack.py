@@ -25,6 +25,7 @@ from trackway_trainer_agent.settings import AgentBlock, RayBlock, TrainerAgentSe
 
 from tests.integration.rank_harness import code_archive
 from tests.ray_head import RayHead
+from tests.support.tasks import cancel
 
 F = TypeVar("F")
 LIMIT_S = 90.0
@@ -161,5 +162,4 @@ async def _running(work) -> AsyncIterator[asyncio.Task[None]]:
         yield task
     finally:
         assert not task.done(), task
-        task.cancel()
-        await asyncio.gather(task, return_exceptions=True)
+        await cancel(task)

@@ -62,7 +62,7 @@ def place(broker, tmp_path) -> Iterator[Place]:
 
     def beat() -> None:
         while not stopping.wait(1.0):
-            with suppress(Unavailable):
+            with suppress(Unavailable):  # tests kill the broker
                 hands.beat()
 
     beating = threading.Thread(target=beat)
@@ -179,13 +179,13 @@ def test_a_killed_broker_costs_no_fact_and_the_scheduler_leads_on(place, stack):
     code = store_code(one)
     before, during = submit(one, code), uuid7()
     was = stack.kill("kafka")
-    with suppress(grpc.RpcError):
+    with suppress(grpc.RpcError):  # with or without an answer: what landed is asked for below
         submit(one, code, during)
     assert get(one, before).run_id == before
     stack.wait_restarted(was)
 
     def lands() -> bool:
-        with suppress(grpc.RpcError):
+        with suppress(grpc.RpcError):  # until the broker is back
             return submit(one, code, during) == during
         return False
 

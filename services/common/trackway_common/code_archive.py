@@ -78,7 +78,7 @@ def _fresh(archive: bytes, current: Path) -> Path:
     folder = Path(tempfile.mkdtemp(prefix=f"{current.stem}.", dir=current.parent))
     try:
         extract(archive, folder)
-    except BaseException:
+    except BaseException:  # also when interrupted: nothing names the folder any more
         shutil.rmtree(folder, ignore_errors=True)
         raise
     current.write_text(f"{folder.name} {tree_digest(folder)}")

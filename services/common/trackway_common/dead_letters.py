@@ -42,7 +42,8 @@ class DeadLetters:
             try:
                 partition = partition_of(record.key or b"", await self._log.partition_count(DLQ))
                 await self._log.append(DLQ, partition, record.key or b"", record.value or b"", headers)
-            except Unavailable:
+            except Unavailable as error:
+                log.info("burial waits", extra={"topic": DLQ, "error": str(error)})
                 await self._clock.sleep(RETRY_S)
             else:
                 return

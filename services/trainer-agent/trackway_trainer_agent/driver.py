@@ -64,9 +64,9 @@ async def _answer(gangs: Gangs, call: Call, writer: asyncio.StreamWriter) -> Non
         answer = Answer(call.number, await carry_out(gangs, call.order))
     except TrackwayError as error:
         answer = Answer(call.number, None, error)
-    except Exception as error:  # noqa: BLE001
+    except Exception as error:
         # Top of this task: the agent waits for an answer, whatever went wrong with one call.
-        log.warning("call failed", extra={"order": type(call.order).__name__, "error": repr(error)})
+        log.warning("call failed", extra={"order": type(call.order).__name__, "error": repr(error)}, exc_info=True)
         answer = Answer(call.number, None, Unavailable(f"Ray: {type(error).__name__}: {error}"))
     write_frame(writer, answer)
 

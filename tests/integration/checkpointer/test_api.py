@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 
 import grpc
 import grpc.aio
@@ -25,6 +24,8 @@ from trackway_common.topics import COMMANDS
 from trackway_proto.v1 import checkpoint_service_pb2 as pb
 from trackway_proto.v1 import checkpoint_service_pb2_grpc
 from trackway_proto.v1.vocabulary_pb2 import CheckpointPhase
+
+from tests.support.tasks import cancel
 
 RUN = "0190f000-0000-7000-8000-000000000001"
 OTHER = "0190f111-0000-7000-8000-000000000002"
@@ -54,9 +55,7 @@ async def service(tmp_path, run):
     async with grpc.aio.insecure_channel(endpoint) as channel:
         await serving(channel)
         yield checkpoint_service_pb2_grpc.CheckpointServiceStub(channel)
-    running.cancel()
-    with contextlib.suppress(asyncio.CancelledError):
-        await running
+    await cancel(running)
 
 
 async def heartbeat_endpoint(log) -> str:

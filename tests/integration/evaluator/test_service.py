@@ -34,6 +34,8 @@ from trackway_evaluator.service import run_evaluator
 from trackway_evaluator.settings import EvaluatorSettings
 from trackway_proto.v1 import evaluation_service_pb2, evaluation_service_pb2_grpc
 
+from tests.support.tasks import cancel
+
 from .conftest import COMMAND_PACK, World
 from .ordering import DEADLINE_S, open_other_end, order_evaluation, until
 
@@ -82,8 +84,7 @@ async def evaluator(stage: Stage) -> AsyncIterator[None]:
     try:
         yield
     finally:
-        running.cancel()
-        await asyncio.gather(running, return_exceptions=True)
+        await cancel(running)
 
 
 def shape(facts: Sequence[Fact]) -> list[str]:

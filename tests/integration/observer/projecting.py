@@ -15,6 +15,8 @@ from trackway_observer.projection.progress import Progress
 from trackway_observer.projection.sources import MoreRows, sources
 from trackway_observer.projection.topic_projector import Surroundings, TopicProjector
 
+from tests.support.tasks import cancel
+
 REACHES_S = 60.0
 
 
@@ -49,10 +51,5 @@ async def project(
     tasks = [asyncio.create_task(projector.run()) for projector in projectors.values()]
     reached = asyncio.create_task(around.progress.reach(ends, REACHES_S))
     await asyncio.wait([reached, *tasks], return_when=asyncio.FIRST_COMPLETED)
-    for task in (reached, *tasks):
-        task.cancel()
-    outcomes = await asyncio.gather(reached, *tasks, return_exceptions=True)
-    for outcome in outcomes:
-        if isinstance(outcome, Exception):
-            raise outcome
-    assert outcomes[0] == 0, "the log's end was not reached"
+    await cancel(reached, *tasks)
+    assert reached.result() == 0, "the log's end was not reached"

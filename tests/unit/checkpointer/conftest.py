@@ -24,6 +24,8 @@ from trackway_common.request_sender import RequestSender
 from trackway_common.testing.checkpoints import CONFIG, DATASET, CheckpointedRun
 from trackway_common.topics import CHECKPOINTS
 
+from tests.support.tasks import cancel
+
 PACE = Pace(grace_ms=0, sweep_s=0.05)
 
 
@@ -84,8 +86,7 @@ class Checkpointer:
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        self.kill()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await cancel(*self._tasks)
 
     def kill(self) -> None:
         for task in self._tasks:

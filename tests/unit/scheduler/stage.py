@@ -31,6 +31,8 @@ from trackway_scheduler.shell.leadership import LeadershipTerms
 from trackway_scheduler.shell.opening import Opening
 from trackway_scheduler.shell.scheduler import Makings, Scheduler
 
+from tests.support.tasks import cancel
+
 CATALOGUE = b"""
 apiVersion: trackway/v1
 kind: ComputeCatalogue
@@ -199,8 +201,7 @@ class Stage:
 
     async def kill(self) -> None:
         if self._task is not None:
-            self._task.cancel()
-            await asyncio.gather(self._task, return_exceptions=True)
+            await cancel(self._task)
             self._task = None
 
     async def until(self, condition: Callable[[], object]) -> None:

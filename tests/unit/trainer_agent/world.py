@@ -30,6 +30,7 @@ from trackway_trainer_agent.shell.attempts import Attempts
 from trackway_trainer_agent.shell.cluster_pulse import ClusterPulse
 from trackway_trainer_agent.shell.timing import Timing
 
+from tests.support.tasks import cancel
 from tests.unit.trainer_agent.fake_gangs import FakeGangs, FakeRank
 
 F = TypeVar("F")
@@ -152,11 +153,9 @@ class World:
         try:
             yield agent
         finally:
-            failed = [task.exception() for task in tasks if task.done()]
-            for task in tasks:
-                task.cancel()
-            await asyncio.gather(*tasks, return_exceptions=True)
-            assert not failed, failed
+            done = [task for task in tasks if task.done()]
+            await cancel(*tasks)
+            assert not done, done
 
     async def _is_listening(self) -> bool:
         return self.listening

@@ -158,6 +158,6 @@ def write_json(path: Path, value: Mapping[str, Any]) -> None:
             file.flush()
             os.fsync(file.fileno())
         Path(name).replace(path)
-    except BaseException:
+    except BaseException:  # also when interrupted: nobody would remove the hidden file
         Path(name).unlink(missing_ok=True)
         raise

@@ -105,7 +105,7 @@ def _is_dead(state: LogState, text: str) -> bool:
 
 def _free(store: ObjectStore, run_id: str, name: str) -> None:
     trash = f"{trash_prefix(run_id)}/{name}"
-    with suppress(NotFound):
+    with suppress(NotFound):  # a collection before this one moved it and died
         store.move(f"{data_prefix(run_id)}/{name}", trash)
     store.delete_below(trash)
 

@@ -70,7 +70,7 @@ class BlobStore:
 
     def _create(self, digest: Digest, chunks: Iterable[Bytes], size_bytes: int) -> None:
         if not self.has(digest):
-            with suppress(AlreadyExists):
+            with suppress(AlreadyExists):  # by another writer, since: of the same bytes, as their digest is the name
                 self._store.create(_key(digest), chunks, size_bytes=size_bytes)
         # Also for a blob that was there: who wrote it may have died before its name was durable.
         self._store.settle(_FOLDER)

@@ -156,5 +156,6 @@ class Leadership:
         if all(self._owner.holds(scope) for scope in SCOPES):
             return _Outcome.HELD
         outcome = _Outcome.CROSSED if any(isinstance(result, Fenced) for result in results) else _Outcome.AWAY
-        log.info("not every partition is claimed", extra={"outcome": outcome.value})
+        errors = sorted({str(result) for result in results if isinstance(result, TrackwayError)})
+        log.info("not every partition is claimed", extra={"outcome": outcome.value, "errors": errors})
         return outcome

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -15,6 +16,8 @@ from trackway_common.stream_owner import Executed, StreamOwner
 
 from trackway_scheduler.domain.commands import Command, RecordRefusal, RefuseRun, SubmitRun
 from trackway_scheduler.domain.state import ENDED, DatasetState, PackState, PoolState, RunState, State
+
+log = logging.getLogger(__name__)
 
 Owner = StreamOwner[State, Command]
 
@@ -136,9 +139,9 @@ class Records:
         )
         try:
             await self._owner.execute(stream, record, replace(context, command_id=f"{context.command_id}/refused"))
-        except TrackwayError:
+        except TrackwayError as error:
             # The caller's answer matters more than the note about it.
-            return
+            log.warning("refusal not recorded", extra={"stream": stream, "reason": refused.reason, "error": str(error)})
 
 
 def _asked(command: Command) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Mapping
 from typing import Any
 
@@ -18,6 +19,8 @@ from trackway_trainer_agent.gangs import ClusterView, GangName, GangRequest, Pla
 from trackway_trainer_agent.worker.rank_actor import RankActor
 from trackway_trainer_agent.worker.rank_spec import RankSpec
 from trackway_trainer_agent.worker.records import DrainBatch, RankDescription
+
+log = logging.getLogger(__name__)
 
 ACTOR_START_LIMIT_S = 120.0
 """First actor on a node: an interpreter starts, on a busy machine."""
@@ -123,8 +126,9 @@ class RayGangs:
         try:
             async with asyncio.timeout(CLOSE_LIMIT_S):
                 await actor.close.remote()
-        except (RayError, TimeoutError):
-            pass  # It is killed next, whatever kept it from closing.
+        except (RayError, TimeoutError) as error:
+            # It is killed next, whatever kept it from closing.
+            log.info("actor did not close", extra={"gang": str(gang), "rank": rank, "error": repr(error)})
         await asyncio.to_thread(ray.kill, actor)
 
 

@@ -81,8 +81,9 @@ class Saver:
     def _write(self, save: Save) -> None:
         try:
             self._journal.fact(save.write())
-        except Exception as error:  # noqa: BLE001
+        except Exception as error:
             # Top of this thread's task: whatever went wrong with one save, the next one gets its chance.
-            logger.warning("checkpoint abandoned", extra={"step": save.step, "nonce": save.nonce, "why": str(error)})
             why = f"{type(error).__name__}: {error}"
+            where = {"step": save.step, "nonce": save.nonce, "why": why}
+            logger.warning("checkpoint abandoned", extra=where, exc_info=True)
             self._journal.fact(CheckpointAbandoned(step=save.step, nonce=save.nonce, why=why, at_ms=now_ms()))
