@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import ssl
 from collections.abc import AsyncIterator, Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Any
 
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
 from aiokafka.admin import AIOKafkaAdminClient
@@ -18,11 +16,11 @@ from aiokafka.errors import (
     RecordTooLargeError,
     UnknownTopicOrPartitionError,
 )
-from aiokafka.helpers import create_ssl_context
 
 from trackway_common.codec import Headers
 from trackway_common.errors import CorruptLog, Unavailable
 from trackway_common.event_log import Record, UncertainAppend
+from trackway_common.kafka_connection import connection_arguments
 from trackway_common.settings import KafkaSettings
 from trackway_common.topics import MAX_RECORD_BYTES
 
@@ -154,7 +152,9 @@ class KafkaEventLog:
         finally:
             await admin.close()
         if not found["partitions"]:
-            raise Unavailable(f"topic {topic} does not exist; create the topics first (`trackway up` does)")
+            raise Unavailable(
+                f"topic {topic} does not exist; `python -m trackway_common.create_topics` makes what is missing"
+            )
         return len(found["partitions"])
 
     async def _offsets(self, which: str, partitions: list[TopicPartition]) -> dict[int, int]:
@@ -173,31 +173,6 @@ class KafkaEventLog:
             await _start(consumer)
             self._metadata = consumer
         return self._metadata
-
-
-def connection_arguments(settings: KafkaSettings) -> dict[str, Any]:
-    """Return what every aiokafka client needs to reach the cluster, TLS and SASL included."""
-    arguments: dict[str, Any] = {
-        "bootstrap_servers": settings.bootstrap,
-        "security_protocol": settings.security_protocol,
-    }
-    if settings.security_protocol in {"SSL", "SASL_SSL"}:
-        arguments["ssl_context"] = _ssl_context(settings)
-    if settings.security_protocol.startswith("SASL"):
-        password = settings.sasl_password.get_secret_value() if settings.sasl_password else None
-        arguments |= {
-            "sasl_mechanism": settings.sasl_mechanism,
-            "sasl_plain_username": settings.sasl_username,
-            "sasl_plain_password": password,
-        }
-    return arguments
-
-
-def _ssl_context(settings: KafkaSettings) -> ssl.SSLContext:
-    context: ssl.SSLContext = create_ssl_context(
-        cafile=settings.ca_file, certfile=settings.cert_file, keyfile=settings.key_file
-    )
-    return context
 
 
 async def _fetch(consumer: AIOKafkaConsumer, topic: str) -> list[Record]:

@@ -11,7 +11,7 @@ from aiokafka.admin import AIOKafkaAdminClient, NewTopic
 from aiokafka.errors import KafkaError, TopicAlreadyExistsError, for_code
 
 from trackway_common.errors import CommandRejected, Unavailable
-from trackway_common.kafka_log import connection_arguments
+from trackway_common.kafka_connection import connection_arguments
 from trackway_common.settings import KafkaSettings
 from trackway_common.topics import MAX_RECORD_BYTES, TOPICS, Topic
 

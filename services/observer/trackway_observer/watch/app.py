@@ -7,14 +7,13 @@ no table, its handlers let nothing escape, and what it publishes is advice that 
 from __future__ import annotations
 
 import logging
-import ssl
 import time
 from collections.abc import AsyncIterator
 
 import faust
-from aiokafka.helpers import create_ssl_context
 from trackway_common.codec import CorruptRecord, decode_commit, decode_telemetry, encode_measurement
 from trackway_common.events import AttemptEnded, Signal
+from trackway_common.kafka_connection import connection_arguments
 from trackway_common.settings import KafkaSettings
 from trackway_common.topics import ATTEMPTS, FACT_PARTITIONS, SIGNALS, TELEMETRY
 
@@ -110,12 +109,14 @@ def _report(signal: Signal) -> None:
 
 
 def _credentials(kafka: KafkaSettings) -> faust.SASLCredentials | faust.SSLCredentials | None:
-    context: ssl.SSLContext | None = None
-    if kafka.security_protocol in {"SSL", "SASL_SSL"}:
-        context = create_ssl_context(cafile=kafka.ca_file, certfile=kafka.cert_file, keyfile=kafka.key_file)
-    if kafka.security_protocol.startswith("SASL"):
-        password = kafka.sasl_password.get_secret_value() if kafka.sasl_password else None
+    """The connection's arguments in Faust's words."""
+    connection = connection_arguments(kafka)
+    context = connection.get("ssl_context")
+    if "sasl_mechanism" in connection:
         return faust.SASLCredentials(
-            mechanism=kafka.sasl_mechanism, username=kafka.sasl_username, password=password, ssl_context=context
+            mechanism=connection["sasl_mechanism"],
+            username=connection["sasl_plain_username"],
+            password=connection["sasl_plain_password"],
+            ssl_context=context,
         )
     return faust.SSLCredentials(context) if context else None
