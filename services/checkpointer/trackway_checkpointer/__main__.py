@@ -2,27 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
-
-from trackway_common.kafka_log import KafkaEventLog
-from trackway_common.service import run_service
-from trackway_common.telemetry import configure_logging, configure_tracing
+from trackway_common.process import run_service
 
 from trackway_checkpointer.service import SERVICE, run_checkpointer
 from trackway_checkpointer.settings import CheckpointerSettings
 
-
-async def main(stop: asyncio.Event) -> None:
-    """Run until asked to stop; ``run_service`` cancels it then."""
-    settings = CheckpointerSettings()  # type: ignore[call-arg] # fields come from the environment
-    configure_logging(SERVICE, settings.telemetry.log_level)
-    configure_tracing(SERVICE, settings.telemetry)
-    event_log = KafkaEventLog(settings.kafka)
-    try:
-        await run_checkpointer(settings, event_log)
-    finally:
-        await event_log.close()
-
-
 if __name__ == "__main__":
-    run_service(main)
+    run_service(SERVICE, CheckpointerSettings, run_checkpointer)

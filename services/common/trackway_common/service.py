@@ -1,11 +1,8 @@
-"""What every service's process does alike: start, heartbeats, stop on a signal, exit code."""
+"""What every service does alike: heartbeats, and waiting for a part that is away."""
 
 from __future__ import annotations
 
-import asyncio
 import logging
-import signal
-import sys
 from collections.abc import Awaitable, Callable
 from importlib.metadata import version
 
@@ -17,44 +14,6 @@ from trackway_common.request_sender import RequestSender
 log = logging.getLogger(__name__)
 
 HEARTBEAT_S = 1.0
-
-Main = Callable[[asyncio.Event], Awaitable[None]]
-
-
-def run_service(main: Main) -> None:
-    """Run a service until SIGTERM or SIGINT, and exit: 0 when asked to stop, 1 when it failed.
-
-    Args:
-        main: the service; it ends soon after the event it is given was set.
-    """
-    sys.exit(asyncio.run(_run(main)))
-
-
-async def _run(main: Main) -> int:
-    stop = asyncio.Event()
-    loop = asyncio.get_running_loop()
-    for signum in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(signum, stop.set)
-    try:
-        await _until_stopped(main, stop)
-    except Exception:  # the top of the process: report, then let the supervisor start a fresh one
-        log.exception("service failed")
-        return 1
-    return 0
-
-
-async def _until_stopped(main: Main, stop: asyncio.Event) -> None:
-    running = asyncio.ensure_future(main(stop))
-    stopping = asyncio.ensure_future(stop.wait())
-    await asyncio.wait({running, stopping}, return_when=asyncio.FIRST_COMPLETED)
-    if not running.done():
-        running.cancel()
-    stopping.cancel()
-    try:
-        await running
-    except asyncio.CancelledError:
-        if not stop.is_set():
-            raise
 
 
 async def beat(sender: RequestSender, clock: Clock, service: str, instance: str, endpoint: str) -> None:

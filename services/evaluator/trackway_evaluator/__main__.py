@@ -2,28 +2,19 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 
-from trackway_common.kafka_log import KafkaEventLog
-from trackway_common.service import run_service
-from trackway_common.telemetry import configure_logging, configure_tracing
+from trackway_common.event_log import EventLog
+from trackway_common.process import run_service
 
 from trackway_evaluator.service import SERVICE, run_evaluator
 from trackway_evaluator.settings import EvaluatorSettings
 
 
-async def main(stop: asyncio.Event) -> None:
-    """Run until asked to stop; ``run_service`` cancels it then."""
-    settings = EvaluatorSettings()  # type: ignore[call-arg] # fields come from the environment
-    configure_logging(SERVICE, settings.telemetry.log_level)
-    configure_tracing(SERVICE, settings.telemetry)
-    event_log = KafkaEventLog(settings.kafka)
-    try:
-        await run_evaluator(settings, event_log, os.environ)
-    finally:
-        await event_log.close()
+async def main(settings: EvaluatorSettings, event_log: EventLog) -> None:
+    """Run until cancelled."""
+    await run_evaluator(settings, event_log, os.environ)
 
 
 if __name__ == "__main__":
-    run_service(main)
+    run_service(SERVICE, EvaluatorSettings, main)

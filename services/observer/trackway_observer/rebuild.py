@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable
 
 from trackway_common.clickhouse import ClickHouse
 from trackway_common.clock import SystemClock
+from trackway_common.environment import read_settings
 from trackway_common.event_log import EventLog
 from trackway_common.fact_reader import Judged
 from trackway_common.kafka_log import KafkaEventLog
@@ -72,7 +73,7 @@ async def _project(event_log: EventLog, ledger: Ledger, samples: Callable[[Judge
 
 
 async def _main(database: str, generation: int) -> None:
-    settings = ObserverSettings()  # type: ignore[call-arg]  # filled from the environment
+    settings = read_settings(ObserverSettings)
     configure_logging("observer-rebuild", settings.telemetry.log_level)
     event_log = KafkaEventLog(settings.kafka)
     target = settings.clickhouse.model_copy(update={"database": database})

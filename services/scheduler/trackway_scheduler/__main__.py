@@ -2,28 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
-
-from trackway_common.kafka_log import KafkaEventLog
-from trackway_common.service import run_service
-from trackway_common.telemetry import configure_logging, configure_tracing
+from trackway_common.process import run_service
 
 from trackway_scheduler.service import run_scheduler
 from trackway_scheduler.settings import SchedulerSettings
 from trackway_scheduler.shell.scheduler import SERVICE
 
-
-async def main(stop: asyncio.Event) -> None:
-    """Run until asked to stop; ``run_service`` cancels it then."""
-    settings = SchedulerSettings()  # type: ignore[call-arg] # fields come from the environment
-    configure_logging(SERVICE, settings.telemetry.log_level)
-    configure_tracing(SERVICE, settings.telemetry)
-    event_log = KafkaEventLog(settings.kafka)
-    try:
-        await run_scheduler(settings, event_log)
-    finally:
-        await event_log.close()
-
-
 if __name__ == "__main__":
-    run_service(main)
+    run_service(SERVICE, SchedulerSettings, run_scheduler)

@@ -9,6 +9,7 @@ import tempfile
 import threading
 
 import faust
+from trackway_common.environment import read_settings
 from trackway_common.telemetry import configure_logging
 
 from trackway_observer.watch.app import build_app
@@ -17,7 +18,7 @@ from trackway_observer.watch.settings import WatchSettings
 
 
 def main() -> None:
-    settings = WatchSettings()  # type: ignore[call-arg] # filled from the environment
+    settings = read_settings(WatchSettings)
     configure_logging("watch", settings.telemetry.log_level)
     limits = Thresholds(heartbeat_s=settings.watch.heartbeat_s, progress_s=settings.watch.progress_s)
     threading.Thread(target=_end_with_parent, daemon=True).start()
