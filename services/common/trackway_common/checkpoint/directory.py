@@ -1,4 +1,4 @@
-"""Commit a plain folder of files, by any process, through the same protocol; and take it out again.
+"""Stage a plain folder of files as a checkpoint, to be committed by the same protocol; and take it out again.
 
 For trainers that write their own checkpoints: JAX, XGBoost, Hugging Face and the like.
 """
@@ -10,15 +10,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from trackway_common.checkpoint.commit import CommitRequest, commit_checkpoint
-from trackway_common.checkpoint.commit_log import CommitLog
-from trackway_common.checkpoint.entries import LogEntry
 from trackway_common.checkpoint.files import checked_chunks
-from trackway_common.checkpoint.layout import CheckpointName, checkpoint_prefix, new_nonce
+from trackway_common.checkpoint.layout import CheckpointName, checkpoint_prefix
 from trackway_common.checkpoint.manifest import Manifest
 from trackway_common.checkpoint.save import RankSave, StagedFile, write_rank
-from trackway_common.errors import CommandRejected, Fenced
-from trackway_common.events import CheckpointRef, MetricValue
+from trackway_common.errors import CommandRejected
 from trackway_common.object_store.port import CHUNK_BYTES, ObjectStore
 
 LAYOUT = "directory"
@@ -26,7 +22,7 @@ LAYOUT = "directory"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DirectorySave:
-    """A folder to be committed, and what it was made from."""
+    """A folder to be staged, and what it was made from."""
 
     path: Path
     run_id: str
@@ -34,26 +30,14 @@ class DirectorySave:
     config_digest: str = ""
     dataset_digests: tuple[str, ...] = ()
     code_digest: str = ""
-    parent: CheckpointRef | None = None
-    metrics: tuple[MetricValue, ...] = ()
-
-
-def commit_directory(log: CommitLog, save: DirectorySave) -> LogEntry:
-    """Copy the folder into the store, durable, and commit it under the epoch that owns the run.
-
-    Raises:
-        CommandRejected: the folder is empty, holds a symbolic link, or changed meanwhile.
-        Fenced: another epoch owns the run.
-    """
-    owner = log.refresh().head.fence
-    if save.name.epoch < owner:
-        raise Fenced(f"epoch {save.name.epoch} is fenced: epoch {owner} owns the run's checkpoints; stop")
-    stage_directory(log.store, save)
-    return commit_checkpoint(log, commit_request(save))
 
 
 def stage_directory(store: ObjectStore, save: DirectorySave) -> None:
-    """Copy the folder and write its receipt: all but the commit, which a checkpointer may do."""
+    """Copy the folder, durable, and write its receipt; the checkpointer commits it as it commits every checkpoint.
+
+    Raises:
+        CommandRejected: the folder is empty, holds a symbolic link, or changed meanwhile.
+    """
     files = _files(save.path)
     if not files:
         raise CommandRejected(f"{save.path} holds no file; a checkpoint needs one at least")
@@ -69,24 +53,6 @@ def stage_directory(store: ObjectStore, save: DirectorySave) -> None:
         code_digest=save.code_digest,
     )
     write_rank(store, rank_save, [_staged(save.path, file) for file in files])
-
-
-def commit_request(save: DirectorySave) -> CommitRequest:
-    """What to ask the checkpointer for once the folder is staged."""
-    return CommitRequest(
-        run_id=save.run_id,
-        name=save.name,
-        world_size=1,
-        config_digest=save.config_digest,
-        dataset_digests=save.dataset_digests,
-        parent=save.parent,
-        metrics=save.metrics,
-    )
-
-
-def directory_name(epoch: int, step: int) -> CheckpointName:
-    """A new name for a folder of that step."""
-    return CheckpointName(step=step, epoch=epoch, nonce=new_nonce())
 
 
 def restore_directory(store: ObjectStore, manifest: Manifest, target: Path) -> None:

@@ -6,18 +6,16 @@ import os
 
 import pytest
 from trackway_common.checkpoint import directory as module
+from trackway_common.checkpoint.commit import CommitRequest, commit_checkpoint
 from trackway_common.checkpoint.directory import (
     DirectorySave,
-    commit_directory,
-    directory_name,
     restore_directory,
     stage_directory,
 )
 from trackway_common.checkpoint.entries import Fence
-from trackway_common.checkpoint.layout import checkpoint_prefix
+from trackway_common.checkpoint.layout import CheckpointName, checkpoint_prefix, new_nonce
 from trackway_common.checkpoint.resume import choose_resume_target, raise_fence
-from trackway_common.errors import CommandRejected, Fenced
-from trackway_common.events import MetricValue
+from trackway_common.errors import CommandRejected
 
 
 @pytest.fixture
@@ -36,8 +34,22 @@ def fenced(disk_run):
     return disk_run
 
 
-def save_of(run, folder, step=120, epoch=1, **changes):
-    return DirectorySave(path=folder, run_id=run.run_id, name=directory_name(epoch, step), **changes)
+def save_of(run, folder):
+    name = CheckpointName(step=120, epoch=1, nonce=new_nonce())
+    return DirectorySave(path=folder, run_id=run.run_id, name=name, config_digest="sha256:c")
+
+
+def commit(log, save):
+    """As a rank actor stages a folder and a checkpointer commits it."""
+    stage_directory(log.store, save)
+    request = CommitRequest(
+        run_id=save.run_id,
+        name=save.name,
+        world_size=1,
+        config_digest=save.config_digest,
+        dataset_digests=save.dataset_digests,
+    )
+    return commit_checkpoint(log, request)
 
 
 def files_of(path):
@@ -45,20 +57,18 @@ def files_of(path):
 
 
 def test_a_folder_is_committed_and_taken_out_again(fenced, folder, tmp_path):
-    save = save_of(fenced, folder, config_digest="sha256:c", metrics=(MetricValue(name="loss", value=0.25),))
-    entry = commit_directory(fenced.log(), save)
+    entry = commit(fenced.log(), save_of(fenced, folder))
     assert (entry.body.step, entry.body.world_size, entry.body.config_digest) == (120, 1, "sha256:c")
     log = fenced.log()
     target = choose_resume_target(log, raise_fence(log, 2))
     assert target.manifest.layout == "directory"
-    assert target.manifest.metrics == save.metrics
     restore_directory(fenced.store, target.manifest, tmp_path / "out")
     assert files_of(tmp_path / "out") == files_of(folder)
 
 
 def test_the_folder_may_change_after_it_was_committed(fenced, folder, tmp_path):
     before = files_of(folder)
-    commit_directory(fenced.log(), save_of(fenced, folder))
+    commit(fenced.log(), save_of(fenced, folder))
     (folder / "model.bin").write_bytes(b"next step")
     log = fenced.log()
     target = choose_resume_target(log, raise_fence(log, 2))
@@ -68,7 +78,7 @@ def test_the_folder_may_change_after_it_was_committed(fenced, folder, tmp_path):
 
 def test_a_damaged_checkpoint_is_not_taken_out(fenced, folder, tmp_path):
     log = fenced.log()
-    commit_directory(log, save_of(fenced, folder))
+    commit(log, save_of(fenced, folder))
     target = choose_resume_target(log, raise_fence(log, 2))
     prefix = checkpoint_prefix(fenced.run_id, target.manifest.name)
     path = fenced.store.local_path(f"{prefix}/shard/model.bin")
@@ -81,19 +91,19 @@ def test_a_damaged_checkpoint_is_not_taken_out(fenced, folder, tmp_path):
 def test_an_empty_folder_is_refused(fenced, tmp_path):
     (tmp_path / "empty").mkdir()
     with pytest.raises(CommandRejected, match="holds no file"):
-        commit_directory(fenced.log(), save_of(fenced, tmp_path / "empty"))
+        commit(fenced.log(), save_of(fenced, tmp_path / "empty"))
 
 
 def test_a_missing_folder_is_refused(fenced, tmp_path):
     with pytest.raises(CommandRejected, match="No such file"):
-        commit_directory(fenced.log(), save_of(fenced, tmp_path / "none"))
+        commit(fenced.log(), save_of(fenced, tmp_path / "none"))
 
 
 @pytest.mark.parametrize("target", ["model.bin", "optimizer", "nowhere"])
 def test_symbolic_links_are_refused(fenced, folder, target):
     (folder / "link").symlink_to(folder / target)
     with pytest.raises(CommandRejected, match="link is no plain file"):
-        commit_directory(fenced.log(), save_of(fenced, folder))
+        commit(fenced.log(), save_of(fenced, folder))
     assert fenced.log().slots() == [1]
 
 
@@ -113,15 +123,8 @@ def test_a_file_that_is_still_written_to_is_refused(fenced, folder, monkeypatch)
 
     monkeypatch.setattr(module, "_staged", touched)
     with pytest.raises(CommandRejected, match="changed while it was copied"):
-        commit_directory(fenced.log(), save_of(fenced, folder))
+        commit(fenced.log(), save_of(fenced, folder))
     assert fenced.log().slots() == [1]
-
-
-def test_a_fenced_attempt_copies_nothing(fenced, folder):
-    fenced.log().append(Fence(epoch=2))
-    with pytest.raises(Fenced):
-        commit_directory(fenced.log(), save_of(fenced, folder))
-    assert fenced.store.names("checkpoints/run-1/data") == []
 
 
 def test_what_is_only_staged_does_not_exist(fenced, folder):
