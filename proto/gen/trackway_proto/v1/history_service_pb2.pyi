@@ -9,6 +9,7 @@ from google.protobuf import message as _message
 from google.protobuf import struct_pb2 as _struct_pb2
 from google.protobuf import timestamp_pb2 as _timestamp_pb2
 from google.protobuf.internal import containers as _containers
+from trackway_proto.v1 import explanation_pb2 as _explanation_pb2
 from trackway_proto.v1 import vocabulary_pb2 as _vocabulary_pb2
 import builtins as _builtins
 import sys
@@ -213,12 +214,22 @@ class Explanation(_message.Message):
     MARKDOWN_FIELD_NUMBER: _builtins.int
     DETAIL_FIELD_NUMBER: _builtins.int
     RECORDS_BEHIND_FIELD_NUMBER: _builtins.int
+    POSTMORTEM_FIELD_NUMBER: _builtins.int
+    PARTS_FIELD_NUMBER: _builtins.int
     name: _builtins.str
     text: _builtins.str
     markdown: _builtins.str
     records_behind: _builtins.int
+    postmortem: _builtins.str
+    """A filled-in incident report, Markdown."""
     @_builtins.property
-    def detail(self) -> _struct_pb2.Struct: ...
+    def detail(self) -> _struct_pb2.Struct:
+        """The whole of it as JSON values."""
+
+    @_builtins.property
+    def parts(self) -> _explanation_pb2.ExplanationParts:
+        """The same as `detail`, typed."""
+
     def __init__(
         self,
         *,
@@ -227,10 +238,12 @@ class Explanation(_message.Message):
         markdown: _builtins.str = ...,
         detail: _struct_pb2.Struct | None = ...,
         records_behind: _builtins.int = ...,
+        postmortem: _builtins.str = ...,
+        parts: _explanation_pb2.ExplanationParts | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["detail", b"detail"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["detail", b"detail", "parts", b"parts"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["detail", b"detail", "markdown", b"markdown", "name", b"name", "records_behind", b"records_behind", "text", b"text"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["detail", b"detail", "markdown", b"markdown", "name", b"name", "parts", b"parts", "postmortem", b"postmortem", "records_behind", b"records_behind", "text", b"text"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
