@@ -6,6 +6,7 @@ Run by `make proto` in an environment of its own (`proto/requirements.lock`).
 from __future__ import annotations
 
 import argparse
+import os
 import re
 import subprocess
 import sys
@@ -27,6 +28,7 @@ FACT_FILES = (
     "vocabulary",
     "spec",
     "run_facts",
+    "observations",
     "attempt_facts",
     "checkpoint_facts",
     "evaluation_facts",
@@ -169,7 +171,10 @@ def _comments(file: FileDescriptorProto) -> dict[tuple[int, ...], str]:
 
 def _protoc(*options: str) -> None:
     sources = sorted(str(path.relative_to(ROOT)) for path in ROOT.glob("trackway_proto/v1/*.proto"))
-    subprocess.run([sys.executable, "-m", "grpc_tools.protoc", f"-I{ROOT}", *options, *sources], check=True, cwd=ROOT)
+    command = [sys.executable, "-m", "grpc_tools.protoc", f"-I{ROOT}", *options, *sources]
+    # The plugins that write types are installed beside this interpreter.
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    subprocess.run(command, check=True, cwd=ROOT, env={**os.environ, "PATH": path})
 
 
 if __name__ == "__main__":

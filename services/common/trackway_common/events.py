@@ -88,6 +88,15 @@ class Authority(StrEnum):
     NONE = "NONE"
 
 
+class Stance(StrEnum):
+    """What an observation says about the verdict."""
+
+    UNSPECIFIED = "UNSPECIFIED"
+    SUPPORTS = "SUPPORTS"
+    CONTRADICTS = "CONTRADICTS"
+    NEUTRAL = "NEUTRAL"
+
+
 class NextMove(StrEnum):
     """What happens after an attempt ended."""
 
@@ -178,6 +187,7 @@ class Evidence:
     """At most 2 KiB; longer evidence is a blob."""
     rank: int | None = None
     blob_digest: str | None = None
+    stance: Stance = Stance.UNSPECIFIED
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -279,6 +289,10 @@ class Topology:
     """`ddp` or `single`."""
     precision: str = ""
     checkpoint: CheckpointPolicy
+    min_world_size: int = 0
+    """Ranks that a smaller gang has at least; 0 or `world_size`: only the whole gang runs."""
+    world_size_wait_s: float = 0.0
+    """How long the whole gang is waited for before a smaller one starts."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -303,14 +317,42 @@ class RetryOverride:
     """Retries this reason may cost; -1 is unlimited."""
     backoff_seconds: float | None = None
     """Wait before each retry; the reason's own backoff when absent."""
+    mutate: tuple[str, ...] = ()
+    """Steps by which the next attempt may differ, in the order they are tried; empty: the reason's own."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tunable:
     role: str = ""
-    """micro_batch, accumulation, activation_checkpointing or loader_workers."""
+    """micro_batch, accumulation, activation_checkpointing, shards, loader_workers or learning_rate."""
     key: str = ""
     """Key of `hyperparameters`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """How long things may take; absent: no limit, or the default that is named."""
+
+    wall_time_s: float | None = None
+    """Per attempt, from the moment the cluster granted its resources; then WALLTIME."""
+    deadline: datetime | None = None
+    """Of the run; then DEADLINE_EXCEEDED. At most one of the two."""
+    deadline_s: float | None = None
+    """The same in seconds after the submission."""
+    stall_s: float | None = None
+    """Without progress after the first step; 0: for ever. Default: 300 s, or 20 times the median step if that is more."""
+    first_step_s: float | None = None
+    """Until the first step; 0: for ever. Default: 1800 s."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FailureRule:
+    """The user's own meaning of an exit code or of a printed line; exactly one of the two."""
+
+    exit_code: int | None = None
+    log: str | None = None
+    """RE2 expression, searched in every line."""
+    reason: TerminationReason = TerminationReason.UNSPECIFIED
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -348,6 +390,12 @@ class RunSpec:
     """`module:function` of the code archive that builds the model for evaluation from the hyperparameters."""
     retry_ceiling: int = 0
     """Retries in a row, for any reason, without a newly committed checkpoint."""
+    compute_alternatives: tuple[ComputeRef, ...] = ()
+    """Classes to go on to, in this order, when the memory of the one before is not enough."""
+    limits: Limits | None = None
+    failure_rules: tuple[FailureRule, ...] = ()
+    non_finite_loss: str = ""
+    """`fail` (default): a loss that is not finite ends the attempt as NUMERIC_DIVERGENCE; `ignore`: it is only recorded."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -417,6 +465,8 @@ class AttemptPlaced:
     """Captures of the attempt before, which this one's fence waits for."""
     queue_seconds: float = 0.0
     """Repeated from the spec so that a reader of attempts needs no join."""
+    shape: AttemptShape | None = None
+    """Absent: exactly the spec's."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -457,6 +507,10 @@ class RetryDecided:
     last_committed: CheckpointRef | None = None
     """Newest commit when this was decided: what the budgets' progress is measured by."""
     progress: Progress = Progress.UNSPECIFIED
+    shape: AttemptShape | None = None
+    """What the next attempt runs with, after `changes`; absent: exactly the spec's."""
+    blamed_node: str | None = None
+    """Node that the attempt's end is blamed on: what exclusions are counted in."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -549,6 +603,234 @@ class ComputeOffer:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class AttemptShape:
+    """What an attempt runs with, whole, where something of it differs from the run's spec."""
+
+    hyperparameters_json: str = ""
+    """Canonical JSON of the hyperparameters, and its digest: the attempt's own config digest."""
+    config_digest: str = ""
+    compute: ComputeRef
+    world_size: int = 0
+    excluded_nodes: tuple[str, ...] = ()
+    """Nodes that it keeps away from, by host name or the cluster's node id; oldest exclusion first."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunReleased:
+    """A person let a held run go on. What follows it says where to."""
+
+    reason: str = ""
+    actor: str = ""
+    released_at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FrameSeen:
+    file: str = ""
+    line: int = 0
+    function: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ErrorSeen:
+    """The exception that ended a rank's program."""
+
+    source: str = ""
+    """`process`: the dying process wrote it down itself; `printed`: it was read from printed text."""
+    exception_type: str = ""
+    """Qualified name."""
+    message: str = ""
+    chain: tuple[str, ...] = ()
+    """`type: message` of its causes, nearest first."""
+    frames: tuple[FrameSeen, ...] = ()
+    """Innermost last."""
+    trackway_reason: str | None = None
+    """Reason that the exception itself names."""
+    step: int | None = None
+    monotonic_ns: int | None = None
+    at_ms: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RuleHit:
+    """A rule of the run's spec that matched what the rank did."""
+
+    reason: TerminationReason = TerminationReason.UNSPECIFIED
+    rule: str = ""
+    """Which rule, such as `failure_rules[0]`."""
+    matched: str = ""
+    """What it matched: the exit code, or the line."""
+    at_ms: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FilesystemSeen:
+    mount: str = ""
+    free_bytes: int = 0
+    total_bytes: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeviceSeen:
+    device: str = ""
+    problem: str = ""
+    """What is wrong with it; empty when nothing is."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HostSeen:
+    """What the node says about itself at a rank's end."""
+
+    oom_kills: int | None = None
+    """Kills that the memory cgroup counted while the rank ran; absent where nobody counts."""
+    memory_bound_bytes: int = 0
+    """Bound that the rank's own memory had; 0: none."""
+    killed_over_bound_bytes: int = 0
+    """What it used when its actor killed it for going over the bound; 0: it did not."""
+    filesystems: tuple[FilesystemSeen, ...] = ()
+    kernel_lines: tuple[str, ...] = ()
+    """Lines since the rank's start that name one of its processes or a device."""
+    devices: tuple[DeviceSeen, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RankExitSeen:
+    """A rank's program ended; all that its node knows."""
+
+    rank: int = 0
+    node: str = ""
+    exit_code: int | None = None
+    signal: str | None = None
+    error: ErrorSeen | None = None
+    stderr_tail: tuple[str, ...] = ()
+    last_step: int = 0
+    peak_memory_bytes: int = 0
+    stop_sent_at_ms: int | None = None
+    """When its agent told it to stop; absent when it did not."""
+    ended_at_ms: int = 0
+    monotonic_ns: int = 0
+    """The node's monotonic clock: orders ends on one node."""
+    host: HostSeen | None = None
+    rule: RuleHit | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RankLostSeen:
+    """A rank's actor is gone, and with it the rank; Ray's own words."""
+
+    rank: int = 0
+    node: str = ""
+    cause: str = ""
+    """node_died, preempted, drained, out_of_memory, killed_by_us or unexplained."""
+    text: str = ""
+    at_ms: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClusterLostSeen:
+    """The cluster that the attempt ran on is not there any more."""
+
+    expected_id: str = ""
+    found_id: str | None = None
+    """Id of the cluster that answers now; absent when none does."""
+    silent_s: float = 0.0
+    at_ms: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LaunchProblemSeen:
+    """A rank's program, or all of them, never ran."""
+
+    stage: str = ""
+    message: str = ""
+    at_ms: int = 0
+    rank: int | None = None
+    node: str | None = None
+    reason: TerminationReason | None = None
+    """Reason that whoever failed already named."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StopOrderedSeen:
+    """Our own intent, acted on while ranks still ran."""
+
+    reason: TerminationReason = TerminationReason.UNSPECIFIED
+    why: str = ""
+    at_ms: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RankSilentSeen:
+    """No terminal record came from this rank before the settle window closed."""
+
+    rank: int = 0
+    at_ms: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StuckRankSeen:
+    """Where one rank stood when nothing moved any more."""
+
+    rank: int = 0
+    node: str = ""
+    last_step: int = 0
+    silent_s: float = 0.0
+    """Seconds since it last showed progress."""
+    frames: tuple[FrameSeen, ...] = ()
+    """The main thread's frames, innermost last; empty where they could not be had."""
+    stacks_source: str = ""
+    """Where the stacks come from: faulthandler, kernel or none."""
+    stacks_digest: str | None = None
+    """Blob with the stacks of all threads."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HangSeen:
+    """Ranks that run showed no progress for longer than they may."""
+
+    ranks: tuple[StuckRankSeen, ...] = ()
+    limit_s: float = 0.0
+    """Longest allowed time without progress that was exceeded."""
+    stepped: bool = False
+    """Whether the attempt had finished a step before."""
+    at_ms: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeLeavingSeen:
+    """The cluster announced that it takes a node away."""
+
+    node: str = ""
+    cause: str = ""
+    """preempted or drained."""
+    text: str = ""
+    at_ms: int = 0
+    ranks: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Observation:
+    """Exactly one of these."""
+
+    rank_exit: RankExitSeen | None = None
+    rank_lost: RankLostSeen | None = None
+    cluster_lost: ClusterLostSeen | None = None
+    launch_problem: LaunchProblemSeen | None = None
+    stop_ordered: StopOrderedSeen | None = None
+    rank_silent: RankSilentSeen | None = None
+    hang: HangSeen | None = None
+    node_leaving: NodeLeavingSeen | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Observations:
+    """What a blob of observations holds."""
+
+    world_size: int = 0
+    seen: tuple[Observation, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class AttemptStarting:
     run_id: str = ""
     attempt: int = 0
@@ -613,6 +895,8 @@ class CheckpointStarted:
     blocked_seconds: float = 0.0
     """Seconds that training was blocked by the capture, worst rank."""
     started_at: datetime
+    phases: PhaseSeconds | None = None
+    """Where the time had gone when the capture was taken; absent: the program measures nothing."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -628,6 +912,23 @@ class CheckpointAbandoned:
 class AttemptStopping:
     why: str = ""
     stopping_at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PhaseSeconds:
+    """Where a rank's time went, on its own monotonic clock, since its program began. Of an attempt: the rank that waited longest for data and checkpoints, because in synchronous training the others stand still meanwhile."""
+
+    rank: int = 0
+    restore_seconds: float = 0.0
+    """In `restore()`, before the first report; of an attempt: the slowest rank's."""
+    data_wait_seconds: float = 0.0
+    """Waiting for data, since the first report. It, the stall and the steps add up to the time since then."""
+    checkpoint_stall_seconds: float = 0.0
+    """Blocked in `checkpoint()`, since the first report."""
+    step_seconds: float = 0.0
+    """All other time since the first report."""
+    measured_at: datetime
+    """By the node's wall clock."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -673,6 +974,36 @@ class AttemptEnded:
     resumed_from: CheckpointRef | None = None
     last_committed: CheckpointRef | None = None
     last_metrics: tuple[MetricValue, ...] = ()
+    observations: tuple[Observation, ...] = ()
+    """Everything that the classifier judged; empty when it is in the blob."""
+    observations_digest: str | None = None
+    """Blob with `Observations`, where they take more than 64 KiB."""
+    world_size: int = 0
+    """Ranks that the classifier expected an end of; 0 in receipts that hold no observations."""
+    phases: PhaseSeconds | None = None
+    """Where the time had gone by the last report or capture; absent: no rank opened a session."""
+    last_progress_at: datetime | None = None
+    """Newest report or capture of any rank; of ranks that never came so far, when their session began."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AttemptReclassified:
+    """A newer classifier judges the same observations otherwise. The first verdict, and what was decided on it, stay."""
+
+    run_id: str = ""
+    attempt: int = 0
+    reason: TerminationReason = TerminationReason.UNSPECIFIED
+    domain: FailureDomain = FailureDomain.UNSPECIFIED
+    confidence: float = 0.0
+    cause: str = ""
+    fingerprint: str = ""
+    classifier_version: str = ""
+    blamed_rank: int | None = None
+    blamed_node: str | None = None
+    evidence: tuple[Evidence, ...] = ()
+    actor: str = ""
+    """Who asked."""
+    reclassified_at: datetime
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -910,6 +1241,8 @@ class AgentHeartbeat:
     python_version: str = ""
     attempts: tuple[str, ...] = ()
     """Attempts it runs, as attempts/{run}/{n}."""
+    nodes: int = 0
+    """Living nodes of the cluster; 0 where it can't be reached."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -1029,6 +1362,7 @@ Fact = (
     | RunSucceeded
     | RunFailed
     | RunCancelled
+    | RunReleased
     | DatasetRegistered
     | EvaluationPackRegistered
     | PoolObserved
@@ -1041,6 +1375,7 @@ Fact = (
     | CheckpointAbandoned
     | AttemptStopping
     | AttemptEnded
+    | AttemptReclassified
     | FenceRaised
     | CheckpointCommitted
     | CheckpointHeld

@@ -55,8 +55,21 @@ def test_every_fact_of_v1_is_still_known():
     assert [fact for commit in commits() for fact in commit.facts if isinstance(fact, UnknownFact)] == []
 
 
+def as_far_as(released: object, now: object) -> object:
+    """What there is now of the members that the release had; later ones may stand beside them."""
+    if isinstance(released, dict) and isinstance(now, dict):
+        return {key: as_far_as(value, now.get(key)) for key, value in released.items()}
+    if isinstance(released, list) and isinstance(now, list) and len(released) == len(now):
+        return [as_far_as(before, after) for before, after in zip(released, now, strict=True)]
+    if isinstance(released, str) and isinstance(now, str) and released.startswith(("[", "{")):
+        same = as_far_as(json.loads(released), json.loads(now)) == json.loads(released)
+        return released if same else now
+    return now
+
+
 def test_the_segment_folds_to_the_state_of_its_release():
-    assert json.loads(json.dumps(folded())) == json.loads(STATE.read_text())
+    released = json.loads(STATE.read_text())
+    assert as_far_as(released, json.loads(json.dumps(folded()))) == released
 
 
 def test_what_is_read_is_written_as_it_was():

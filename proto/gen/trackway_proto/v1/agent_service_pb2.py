@@ -23,27 +23,32 @@ _sym_db = _symbol_database.Default()
 
 
 from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__pb2
+from trackway_proto.v1 import vocabulary_pb2 as trackway__proto_dot_v1_dot_vocabulary__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n%trackway_proto/v1/agent_service.proto\x12\x11trackway_proto.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"n\n\x0fTailLogsRequest\x12\x0e\n\x06run_id\x18\x01 \x01(\t\x12\x0f\n\x07\x61ttempt\x18\x02 \x01(\r\x12\x11\n\x04rank\x18\x03 \x01(\rH\x00\x88\x01\x01\x12\x0e\n\x06\x66ollow\x18\x04 \x01(\x08\x12\x0e\n\x06\x63ursor\x18\x05 \x01(\tB\x07\n\x05_rank\"|\n\x10TailLogsResponse\x12\x0f\n\x07\x61ttempt\x18\x01 \x01(\r\x12\x0c\n\x04rank\x18\x02 \x01(\r\x12\r\n\x05\x61t_ms\x18\x03 \x01(\x03\x12\x0e\n\x06stream\x18\x04 \x01(\t\x12\x0c\n\x04text\x18\x05 \x01(\t\x12\x0c\n\x04step\x18\x06 \x01(\x04\x12\x0e\n\x06\x63ursor\x18\x07 \x01(\t\"\x1a\n\x18ListAgentAttemptsRequest\"N\n\x19ListAgentAttemptsResponse\x12\x31\n\x08\x61ttempts\x18\x01 \x03(\x0b\x32\x1f.trackway_proto.v1.AgentAttempt\"\xae\x01\n\x0c\x41gentAttempt\x12\x0e\n\x06run_id\x18\x01 \x01(\t\x12\x0f\n\x07\x61ttempt\x18\x02 \x01(\r\x12\r\n\x05state\x18\x03 \x01(\t\x12\x11\n\tlast_step\x18\x04 \x01(\x04\x12+\n\x05ranks\x18\x05 \x03(\x0b\x32\x1c.trackway_proto.v1.AgentRank\x12.\n\nstarted_at\x18\x06 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\"O\n\tAgentRank\x12\x0c\n\x04rank\x18\x01 \x01(\r\x12\x0c\n\x04node\x18\x02 \x01(\t\x12\x13\n\x0btrainer_pid\x18\x03 \x01(\r\x12\x11\n\tlast_step\x18\x04 \x01(\x04\x32\xd0\x01\n\x0c\x41gentService\x12U\n\x08TailLogs\x12\".trackway_proto.v1.TailLogsRequest\x1a#.trackway_proto.v1.TailLogsResponse0\x01\x12i\n\x0cListAttempts\x12+.trackway_proto.v1.ListAgentAttemptsRequest\x1a,.trackway_proto.v1.ListAgentAttemptsResponseb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n%trackway_proto/v1/agent_service.proto\x12\x11trackway_proto.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\"trackway_proto/v1/vocabulary.proto\"n\n\x0fTailLogsRequest\x12\x0e\n\x06run_id\x18\x01 \x01(\t\x12\x0f\n\x07\x61ttempt\x18\x02 \x01(\r\x12\x11\n\x04rank\x18\x03 \x01(\rH\x00\x88\x01\x01\x12\x0e\n\x06\x66ollow\x18\x04 \x01(\x08\x12\x0e\n\x06\x63ursor\x18\x05 \x01(\tB\x07\n\x05_rank\"|\n\x10TailLogsResponse\x12\x0f\n\x07\x61ttempt\x18\x01 \x01(\r\x12\x0c\n\x04rank\x18\x02 \x01(\r\x12\r\n\x05\x61t_ms\x18\x03 \x01(\x03\x12\x0e\n\x06stream\x18\x04 \x01(\t\x12\x0c\n\x04text\x18\x05 \x01(\t\x12\x0c\n\x04step\x18\x06 \x01(\x04\x12\x0e\n\x06\x63ursor\x18\x07 \x01(\t\"\x1a\n\x18ListAgentAttemptsRequest\"N\n\x19ListAgentAttemptsResponse\x12\x31\n\x08\x61ttempts\x18\x01 \x03(\x0b\x32\x1f.trackway_proto.v1.AgentAttempt\"\xae\x01\n\x0c\x41gentAttempt\x12\x0e\n\x06run_id\x18\x01 \x01(\t\x12\x0f\n\x07\x61ttempt\x18\x02 \x01(\r\x12\r\n\x05state\x18\x03 \x01(\t\x12\x11\n\tlast_step\x18\x04 \x01(\x04\x12+\n\x05ranks\x18\x05 \x03(\x0b\x32\x1c.trackway_proto.v1.AgentRank\x12.\n\nstarted_at\x18\x06 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\"O\n\tAgentRank\x12\x0c\n\x04rank\x18\x01 \x01(\r\x12\x0c\n\x04node\x18\x02 \x01(\t\x12\x13\n\x0btrainer_pid\x18\x03 \x01(\r\x12\x11\n\tlast_step\x18\x04 \x01(\x04\";\n\x18ReclassifyAttemptRequest\x12\x0e\n\x06run_id\x18\x01 \x01(\t\x12\x0f\n\x07\x61ttempt\x18\x02 \x01(\r\"\xf0\x01\n\x19ReclassifyAttemptResponse\x12\x34\n\x06\x62\x65\x66ore\x18\x01 \x01(\x0e\x32$.trackway_proto.v1.TerminationReason\x12\x16\n\x0eversion_before\x18\x02 \x01(\t\x12\x34\n\x06reason\x18\x03 \x01(\x0e\x32$.trackway_proto.v1.TerminationReason\x12\x1a\n\x12\x63lassifier_version\x18\x04 \x01(\t\x12\x12\n\nconfidence\x18\x05 \x01(\x01\x12\r\n\x05\x63\x61use\x18\x06 \x01(\t\x12\x10\n\x08recorded\x18\x07 \x01(\x08\x32\xc0\x02\n\x0c\x41gentService\x12U\n\x08TailLogs\x12\".trackway_proto.v1.TailLogsRequest\x1a#.trackway_proto.v1.TailLogsResponse0\x01\x12i\n\x0cListAttempts\x12+.trackway_proto.v1.ListAgentAttemptsRequest\x1a,.trackway_proto.v1.ListAgentAttemptsResponse\x12n\n\x11ReclassifyAttempt\x12+.trackway_proto.v1.ReclassifyAttemptRequest\x1a,.trackway_proto.v1.ReclassifyAttemptResponseb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'trackway_proto.v1.agent_service_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_TAILLOGSREQUEST']._serialized_start=93
-  _globals['_TAILLOGSREQUEST']._serialized_end=203
-  _globals['_TAILLOGSRESPONSE']._serialized_start=205
-  _globals['_TAILLOGSRESPONSE']._serialized_end=329
-  _globals['_LISTAGENTATTEMPTSREQUEST']._serialized_start=331
-  _globals['_LISTAGENTATTEMPTSREQUEST']._serialized_end=357
-  _globals['_LISTAGENTATTEMPTSRESPONSE']._serialized_start=359
-  _globals['_LISTAGENTATTEMPTSRESPONSE']._serialized_end=437
-  _globals['_AGENTATTEMPT']._serialized_start=440
-  _globals['_AGENTATTEMPT']._serialized_end=614
-  _globals['_AGENTRANK']._serialized_start=616
-  _globals['_AGENTRANK']._serialized_end=695
-  _globals['_AGENTSERVICE']._serialized_start=698
-  _globals['_AGENTSERVICE']._serialized_end=906
+  _globals['_TAILLOGSREQUEST']._serialized_start=129
+  _globals['_TAILLOGSREQUEST']._serialized_end=239
+  _globals['_TAILLOGSRESPONSE']._serialized_start=241
+  _globals['_TAILLOGSRESPONSE']._serialized_end=365
+  _globals['_LISTAGENTATTEMPTSREQUEST']._serialized_start=367
+  _globals['_LISTAGENTATTEMPTSREQUEST']._serialized_end=393
+  _globals['_LISTAGENTATTEMPTSRESPONSE']._serialized_start=395
+  _globals['_LISTAGENTATTEMPTSRESPONSE']._serialized_end=473
+  _globals['_AGENTATTEMPT']._serialized_start=476
+  _globals['_AGENTATTEMPT']._serialized_end=650
+  _globals['_AGENTRANK']._serialized_start=652
+  _globals['_AGENTRANK']._serialized_end=731
+  _globals['_RECLASSIFYATTEMPTREQUEST']._serialized_start=733
+  _globals['_RECLASSIFYATTEMPTREQUEST']._serialized_end=792
+  _globals['_RECLASSIFYATTEMPTRESPONSE']._serialized_start=795
+  _globals['_RECLASSIFYATTEMPTRESPONSE']._serialized_end=1035
+  _globals['_AGENTSERVICE']._serialized_start=1038
+  _globals['_AGENTSERVICE']._serialized_end=1358
 # @@protoc_insertion_point(module_scope)

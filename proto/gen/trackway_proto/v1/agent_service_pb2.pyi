@@ -8,6 +8,7 @@ from google.protobuf import descriptor as _descriptor
 from google.protobuf import message as _message
 from google.protobuf import timestamp_pb2 as _timestamp_pb2
 from google.protobuf.internal import containers as _containers
+from trackway_proto.v1 import vocabulary_pb2 as _vocabulary_pb2
 import builtins as _builtins
 import sys
 import typing as _typing
@@ -190,3 +191,65 @@ class AgentRank(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___AgentRank: _TypeAlias = AgentRank  # noqa: Y015
+
+@_typing.final
+class ReclassifyAttemptRequest(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    RUN_ID_FIELD_NUMBER: _builtins.int
+    ATTEMPT_FIELD_NUMBER: _builtins.int
+    run_id: _builtins.str
+    attempt: _builtins.int
+    def __init__(
+        self,
+        *,
+        run_id: _builtins.str = ...,
+        attempt: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["attempt", b"attempt", "run_id", b"run_id"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ReclassifyAttemptRequest: _TypeAlias = ReclassifyAttemptRequest  # noqa: Y015
+
+@_typing.final
+class ReclassifyAttemptResponse(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    BEFORE_FIELD_NUMBER: _builtins.int
+    VERSION_BEFORE_FIELD_NUMBER: _builtins.int
+    REASON_FIELD_NUMBER: _builtins.int
+    CLASSIFIER_VERSION_FIELD_NUMBER: _builtins.int
+    CONFIDENCE_FIELD_NUMBER: _builtins.int
+    CAUSE_FIELD_NUMBER: _builtins.int
+    RECORDED_FIELD_NUMBER: _builtins.int
+    before: _vocabulary_pb2.TerminationReason.ValueType
+    """Verdict in force before, and the classifier that gave it."""
+    version_before: _builtins.str
+    reason: _vocabulary_pb2.TerminationReason.ValueType
+    """Verdict of this agent's classifier."""
+    classifier_version: _builtins.str
+    confidence: _builtins.float
+    cause: _builtins.str
+    recorded: _builtins.bool
+    """False: the same verdict, or a classifier that is no newer; nothing was written."""
+    def __init__(
+        self,
+        *,
+        before: _vocabulary_pb2.TerminationReason.ValueType = ...,
+        version_before: _builtins.str = ...,
+        reason: _vocabulary_pb2.TerminationReason.ValueType = ...,
+        classifier_version: _builtins.str = ...,
+        confidence: _builtins.float = ...,
+        cause: _builtins.str = ...,
+        recorded: _builtins.bool = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["before", b"before", "cause", b"cause", "classifier_version", b"classifier_version", "confidence", b"confidence", "reason", b"reason", "recorded", b"recorded", "version_before", b"version_before"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ReclassifyAttemptResponse: _TypeAlias = ReclassifyAttemptResponse  # noqa: Y015

@@ -45,6 +45,11 @@ class AgentServiceStub(object):
                 request_serializer=trackway__proto_dot_v1_dot_agent__service__pb2.ListAgentAttemptsRequest.SerializeToString,
                 response_deserializer=trackway__proto_dot_v1_dot_agent__service__pb2.ListAgentAttemptsResponse.FromString,
                 _registered_method=True)
+        self.ReclassifyAttempt = channel.unary_unary(
+                '/trackway_proto.v1.AgentService/ReclassifyAttempt',
+                request_serializer=trackway__proto_dot_v1_dot_agent__service__pb2.ReclassifyAttemptRequest.SerializeToString,
+                response_deserializer=trackway__proto_dot_v1_dot_agent__service__pb2.ReclassifyAttemptResponse.FromString,
+                _registered_method=True)
 
 
 class AgentServiceServicer(object):
@@ -64,6 +69,13 @@ class AgentServiceServicer(object):
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def ReclassifyAttempt(self, request, context):
+        """Judges the observations of an ended attempt with this agent's classifier, and records another result if there is one.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
 
 def add_AgentServiceServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -76,6 +88,11 @@ def add_AgentServiceServicer_to_server(servicer, server):
                     servicer.ListAttempts,
                     request_deserializer=trackway__proto_dot_v1_dot_agent__service__pb2.ListAgentAttemptsRequest.FromString,
                     response_serializer=trackway__proto_dot_v1_dot_agent__service__pb2.ListAgentAttemptsResponse.SerializeToString,
+            ),
+            'ReclassifyAttempt': grpc.unary_unary_rpc_method_handler(
+                    servicer.ReclassifyAttempt,
+                    request_deserializer=trackway__proto_dot_v1_dot_agent__service__pb2.ReclassifyAttemptRequest.FromString,
+                    response_serializer=trackway__proto_dot_v1_dot_agent__service__pb2.ReclassifyAttemptResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -133,6 +150,33 @@ class AgentService(object):
             '/trackway_proto.v1.AgentService/ListAttempts',
             trackway__proto_dot_v1_dot_agent__service__pb2.ListAgentAttemptsRequest.SerializeToString,
             trackway__proto_dot_v1_dot_agent__service__pb2.ListAgentAttemptsResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ReclassifyAttempt(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/trackway_proto.v1.AgentService/ReclassifyAttempt',
+            trackway__proto_dot_v1_dot_agent__service__pb2.ReclassifyAttemptRequest.SerializeToString,
+            trackway__proto_dot_v1_dot_agent__service__pb2.ReclassifyAttemptResponse.FromString,
             options,
             channel_credentials,
             insecure,

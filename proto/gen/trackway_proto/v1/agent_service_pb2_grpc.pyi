@@ -36,6 +36,8 @@ class AgentServiceStub:
     TailLogs: _grpc.UnaryStreamMultiCallable[_agent_service_pb2.TailLogsRequest, _agent_service_pb2.TailLogsResponse]
     """Log lines of an attempt, oldest first; with `follow` until the attempt has ended."""
     ListAttempts: _grpc.UnaryUnaryMultiCallable[_agent_service_pb2.ListAgentAttemptsRequest, _agent_service_pb2.ListAgentAttemptsResponse]
+    ReclassifyAttempt: _grpc.UnaryUnaryMultiCallable[_agent_service_pb2.ReclassifyAttemptRequest, _agent_service_pb2.ReclassifyAttemptResponse]
+    """Judges the observations of an ended attempt with this agent's classifier, and records another result if there is one."""
 
 @_typing.type_check_only
 class AgentServiceAsyncStub(AgentServiceStub):
@@ -45,6 +47,8 @@ class AgentServiceAsyncStub(AgentServiceStub):
     TailLogs: _aio.UnaryStreamMultiCallable[_agent_service_pb2.TailLogsRequest, _agent_service_pb2.TailLogsResponse]  # type: ignore[assignment]
     """Log lines of an attempt, oldest first; with `follow` until the attempt has ended."""
     ListAttempts: _aio.UnaryUnaryMultiCallable[_agent_service_pb2.ListAgentAttemptsRequest, _agent_service_pb2.ListAgentAttemptsResponse]  # type: ignore[assignment]
+    ReclassifyAttempt: _aio.UnaryUnaryMultiCallable[_agent_service_pb2.ReclassifyAttemptRequest, _agent_service_pb2.ReclassifyAttemptResponse]  # type: ignore[assignment]
+    """Judges the observations of an ended attempt with this agent's classifier, and records another result if there is one."""
 
 class AgentServiceServicer(metaclass=_abc_1.ABCMeta):
     """A cluster's trainer-agent: what its ranks print, and what runs there."""
@@ -63,5 +67,13 @@ class AgentServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _agent_service_pb2.ListAgentAttemptsRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_agent_service_pb2.ListAgentAttemptsResponse, _abc.Awaitable[_agent_service_pb2.ListAgentAttemptsResponse]]: ...
+
+    @_abc_1.abstractmethod
+    def ReclassifyAttempt(
+        self,
+        request: _agent_service_pb2.ReclassifyAttemptRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_agent_service_pb2.ReclassifyAttemptResponse, _abc.Awaitable[_agent_service_pb2.ReclassifyAttemptResponse]]:
+        """Judges the observations of an ended attempt with this agent's classifier, and records another result if there is one."""
 
 def add_AgentServiceServicer_to_server(servicer: AgentServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

@@ -8,6 +8,7 @@ from google.protobuf import descriptor as _descriptor
 from google.protobuf import message as _message
 from google.protobuf import timestamp_pb2 as _timestamp_pb2
 from google.protobuf.internal import containers as _containers
+from trackway_proto.v1 import observations_pb2 as _observations_pb2
 from trackway_proto.v1 import vocabulary_pb2 as _vocabulary_pb2
 import builtins as _builtins
 import sys
@@ -223,6 +224,7 @@ class CheckpointStarted(_message.Message):
     SIZE_BYTES_FIELD_NUMBER: _builtins.int
     BLOCKED_SECONDS_FIELD_NUMBER: _builtins.int
     STARTED_AT_FIELD_NUMBER: _builtins.int
+    PHASES_FIELD_NUMBER: _builtins.int
     step: _builtins.int
     epoch: _builtins.int
     nonce: _builtins.str
@@ -231,6 +233,10 @@ class CheckpointStarted(_message.Message):
     """Seconds that training was blocked by the capture, worst rank."""
     @_builtins.property
     def started_at(self) -> _timestamp_pb2.Timestamp: ...
+    @_builtins.property
+    def phases(self) -> Global___PhaseSeconds:
+        """Where the time had gone when the capture was taken; absent: the program measures nothing."""
+
     def __init__(
         self,
         *,
@@ -240,12 +246,15 @@ class CheckpointStarted(_message.Message):
         size_bytes: _builtins.int = ...,
         blocked_seconds: _builtins.float = ...,
         started_at: _timestamp_pb2.Timestamp | None = ...,
+        phases: Global___PhaseSeconds | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["started_at", b"started_at"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_phases", b"_phases", "phases", b"phases", "started_at", b"started_at"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["blocked_seconds", b"blocked_seconds", "epoch", b"epoch", "nonce", b"nonce", "size_bytes", b"size_bytes", "started_at", b"started_at", "step", b"step"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_phases", b"_phases", "blocked_seconds", b"blocked_seconds", "epoch", b"epoch", "nonce", b"nonce", "phases", b"phases", "size_bytes", b"size_bytes", "started_at", b"started_at", "step", b"step"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    def WhichOneof(self, oneof_group: _Never) -> None: ...
+    _WhichOneofReturnType__phases: _TypeAlias = _typing.Literal["phases"]  # noqa: Y015
+    _WhichOneofArgType__phases: _TypeAlias = _typing.Literal["_phases", b"_phases"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__phases) -> _WhichOneofReturnType__phases | None: ...
 
 Global___CheckpointStarted: _TypeAlias = CheckpointStarted  # noqa: Y015
 
@@ -303,6 +312,51 @@ class AttemptStopping(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___AttemptStopping: _TypeAlias = AttemptStopping  # noqa: Y015
+
+@_typing.final
+class PhaseSeconds(_message.Message):
+    """Where a rank's time went, on its own monotonic clock, since its program began. Of an attempt: the rank that waited
+    longest for data and checkpoints, because in synchronous training the others stand still meanwhile.
+    """
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    RANK_FIELD_NUMBER: _builtins.int
+    RESTORE_SECONDS_FIELD_NUMBER: _builtins.int
+    DATA_WAIT_SECONDS_FIELD_NUMBER: _builtins.int
+    CHECKPOINT_STALL_SECONDS_FIELD_NUMBER: _builtins.int
+    STEP_SECONDS_FIELD_NUMBER: _builtins.int
+    MEASURED_AT_FIELD_NUMBER: _builtins.int
+    rank: _builtins.int
+    restore_seconds: _builtins.float
+    """In `restore()`, before the first report; of an attempt: the slowest rank's."""
+    data_wait_seconds: _builtins.float
+    """Waiting for data, since the first report. It, the stall and the steps add up to the time since then."""
+    checkpoint_stall_seconds: _builtins.float
+    """Blocked in `checkpoint()`, since the first report."""
+    step_seconds: _builtins.float
+    """All other time since the first report."""
+    @_builtins.property
+    def measured_at(self) -> _timestamp_pb2.Timestamp:
+        """By the node's wall clock."""
+
+    def __init__(
+        self,
+        *,
+        rank: _builtins.int = ...,
+        restore_seconds: _builtins.float = ...,
+        data_wait_seconds: _builtins.float = ...,
+        checkpoint_stall_seconds: _builtins.float = ...,
+        step_seconds: _builtins.float = ...,
+        measured_at: _timestamp_pb2.Timestamp | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["measured_at", b"measured_at"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["checkpoint_stall_seconds", b"checkpoint_stall_seconds", "data_wait_seconds", b"data_wait_seconds", "measured_at", b"measured_at", "rank", b"rank", "restore_seconds", b"restore_seconds", "step_seconds", b"step_seconds"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___PhaseSeconds: _TypeAlias = PhaseSeconds  # noqa: Y015
 
 @_typing.final
 class RankEnded(_message.Message):
@@ -376,6 +430,11 @@ class AttemptEnded(_message.Message):
     RESUMED_FROM_FIELD_NUMBER: _builtins.int
     LAST_COMMITTED_FIELD_NUMBER: _builtins.int
     LAST_METRICS_FIELD_NUMBER: _builtins.int
+    OBSERVATIONS_FIELD_NUMBER: _builtins.int
+    OBSERVATIONS_DIGEST_FIELD_NUMBER: _builtins.int
+    WORLD_SIZE_FIELD_NUMBER: _builtins.int
+    PHASES_FIELD_NUMBER: _builtins.int
+    LAST_PROGRESS_AT_FIELD_NUMBER: _builtins.int
     run_id: _builtins.str
     attempt: _builtins.int
     epoch: _builtins.int
@@ -397,6 +456,10 @@ class AttemptEnded(_message.Message):
     gpu_seconds: _builtins.float
     first_step: _builtins.int
     last_step: _builtins.int
+    observations_digest: _builtins.str
+    """Blob with `Observations`, where they take more than 64 KiB."""
+    world_size: _builtins.int
+    """Ranks that the classifier expected an end of; 0 in receipts that hold no observations."""
     @_builtins.property
     def evidence(self) -> _containers.RepeatedCompositeFieldContainer[_vocabulary_pb2.Evidence]: ...
     @_builtins.property
@@ -413,6 +476,18 @@ class AttemptEnded(_message.Message):
     def last_committed(self) -> _vocabulary_pb2.CheckpointRef: ...
     @_builtins.property
     def last_metrics(self) -> _containers.RepeatedCompositeFieldContainer[_vocabulary_pb2.MetricValue]: ...
+    @_builtins.property
+    def observations(self) -> _containers.RepeatedCompositeFieldContainer[_observations_pb2.Observation]:
+        """Everything that the classifier judged; empty when it is in the blob."""
+
+    @_builtins.property
+    def phases(self) -> Global___PhaseSeconds:
+        """Where the time had gone by the last report or capture; absent: no rank opened a session."""
+
+    @_builtins.property
+    def last_progress_at(self) -> _timestamp_pb2.Timestamp:
+        """Newest report or capture of any rank; of ranks that never came so far, when their session began."""
+
     def __init__(
         self,
         *,
@@ -443,10 +518,15 @@ class AttemptEnded(_message.Message):
         resumed_from: _vocabulary_pb2.CheckpointRef | None = ...,
         last_committed: _vocabulary_pb2.CheckpointRef | None = ...,
         last_metrics: _abc.Iterable[_vocabulary_pb2.MetricValue] | None = ...,
+        observations: _abc.Iterable[_observations_pb2.Observation] | None = ...,
+        observations_digest: _builtins.str | None = ...,
+        world_size: _builtins.int = ...,
+        phases: Global___PhaseSeconds | None = ...,
+        last_progress_at: _timestamp_pb2.Timestamp | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_blamed_node", b"_blamed_node", "_blamed_rank", b"_blamed_rank", "_last_committed", b"_last_committed", "_resumed_from", b"_resumed_from", "blamed_node", b"blamed_node", "blamed_rank", b"blamed_rank", "ended_at", b"ended_at", "last_committed", b"last_committed", "resumed_from", b"resumed_from", "started_at", b"started_at"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_blamed_node", b"_blamed_node", "_blamed_rank", b"_blamed_rank", "_last_committed", b"_last_committed", "_last_progress_at", b"_last_progress_at", "_observations_digest", b"_observations_digest", "_phases", b"_phases", "_resumed_from", b"_resumed_from", "blamed_node", b"blamed_node", "blamed_rank", b"blamed_rank", "ended_at", b"ended_at", "last_committed", b"last_committed", "last_progress_at", b"last_progress_at", "observations_digest", b"observations_digest", "phases", b"phases", "resumed_from", b"resumed_from", "started_at", b"started_at"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_blamed_node", b"_blamed_node", "_blamed_rank", b"_blamed_rank", "_last_committed", b"_last_committed", "_resumed_from", b"_resumed_from", "accelerator_kind", b"accelerator_kind", "accelerators", b"accelerators", "attempt", b"attempt", "blamed_node", b"blamed_node", "blamed_rank", b"blamed_rank", "captures_in_flight", b"captures_in_flight", "cause", b"cause", "classifier_version", b"classifier_version", "confidence", b"confidence", "domain", b"domain", "ended_at", b"ended_at", "epoch", b"epoch", "evidence", b"evidence", "fingerprint", b"fingerprint", "first_step", b"first_step", "gpu_seconds", b"gpu_seconds", "last_committed", b"last_committed", "last_metrics", b"last_metrics", "last_step", b"last_step", "model_family", b"model_family", "pool", b"pool", "project", b"project", "ranks", b"ranks", "reason", b"reason", "resumed_from", b"resumed_from", "run_id", b"run_id", "started_at", b"started_at"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_blamed_node", b"_blamed_node", "_blamed_rank", b"_blamed_rank", "_last_committed", b"_last_committed", "_last_progress_at", b"_last_progress_at", "_observations_digest", b"_observations_digest", "_phases", b"_phases", "_resumed_from", b"_resumed_from", "accelerator_kind", b"accelerator_kind", "accelerators", b"accelerators", "attempt", b"attempt", "blamed_node", b"blamed_node", "blamed_rank", b"blamed_rank", "captures_in_flight", b"captures_in_flight", "cause", b"cause", "classifier_version", b"classifier_version", "confidence", b"confidence", "domain", b"domain", "ended_at", b"ended_at", "epoch", b"epoch", "evidence", b"evidence", "fingerprint", b"fingerprint", "first_step", b"first_step", "gpu_seconds", b"gpu_seconds", "last_committed", b"last_committed", "last_metrics", b"last_metrics", "last_progress_at", b"last_progress_at", "last_step", b"last_step", "model_family", b"model_family", "observations", b"observations", "observations_digest", b"observations_digest", "phases", b"phases", "pool", b"pool", "project", b"project", "ranks", b"ranks", "reason", b"reason", "resumed_from", b"resumed_from", "run_id", b"run_id", "started_at", b"started_at", "world_size", b"world_size"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__blamed_node: _TypeAlias = _typing.Literal["blamed_node"]  # noqa: Y015
     _WhichOneofArgType__blamed_node: _TypeAlias = _typing.Literal["_blamed_node", b"_blamed_node"]  # noqa: Y015
@@ -454,6 +534,12 @@ class AttemptEnded(_message.Message):
     _WhichOneofArgType__blamed_rank: _TypeAlias = _typing.Literal["_blamed_rank", b"_blamed_rank"]  # noqa: Y015
     _WhichOneofReturnType__last_committed: _TypeAlias = _typing.Literal["last_committed"]  # noqa: Y015
     _WhichOneofArgType__last_committed: _TypeAlias = _typing.Literal["_last_committed", b"_last_committed"]  # noqa: Y015
+    _WhichOneofReturnType__last_progress_at: _TypeAlias = _typing.Literal["last_progress_at"]  # noqa: Y015
+    _WhichOneofArgType__last_progress_at: _TypeAlias = _typing.Literal["_last_progress_at", b"_last_progress_at"]  # noqa: Y015
+    _WhichOneofReturnType__observations_digest: _TypeAlias = _typing.Literal["observations_digest"]  # noqa: Y015
+    _WhichOneofArgType__observations_digest: _TypeAlias = _typing.Literal["_observations_digest", b"_observations_digest"]  # noqa: Y015
+    _WhichOneofReturnType__phases: _TypeAlias = _typing.Literal["phases"]  # noqa: Y015
+    _WhichOneofArgType__phases: _TypeAlias = _typing.Literal["_phases", b"_phases"]  # noqa: Y015
     _WhichOneofReturnType__resumed_from: _TypeAlias = _typing.Literal["resumed_from"]  # noqa: Y015
     _WhichOneofArgType__resumed_from: _TypeAlias = _typing.Literal["_resumed_from", b"_resumed_from"]  # noqa: Y015
     @_typing.overload
@@ -463,6 +549,79 @@ class AttemptEnded(_message.Message):
     @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__last_committed) -> _WhichOneofReturnType__last_committed | None: ...
     @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__last_progress_at) -> _WhichOneofReturnType__last_progress_at | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__observations_digest) -> _WhichOneofReturnType__observations_digest | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__phases) -> _WhichOneofReturnType__phases | None: ...
+    @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__resumed_from) -> _WhichOneofReturnType__resumed_from | None: ...
 
 Global___AttemptEnded: _TypeAlias = AttemptEnded  # noqa: Y015
+
+@_typing.final
+class AttemptReclassified(_message.Message):
+    """A newer classifier judges the same observations otherwise. The first verdict, and what was decided on it, stay."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    RUN_ID_FIELD_NUMBER: _builtins.int
+    ATTEMPT_FIELD_NUMBER: _builtins.int
+    REASON_FIELD_NUMBER: _builtins.int
+    DOMAIN_FIELD_NUMBER: _builtins.int
+    CONFIDENCE_FIELD_NUMBER: _builtins.int
+    CAUSE_FIELD_NUMBER: _builtins.int
+    FINGERPRINT_FIELD_NUMBER: _builtins.int
+    CLASSIFIER_VERSION_FIELD_NUMBER: _builtins.int
+    BLAMED_RANK_FIELD_NUMBER: _builtins.int
+    BLAMED_NODE_FIELD_NUMBER: _builtins.int
+    EVIDENCE_FIELD_NUMBER: _builtins.int
+    ACTOR_FIELD_NUMBER: _builtins.int
+    RECLASSIFIED_AT_FIELD_NUMBER: _builtins.int
+    run_id: _builtins.str
+    attempt: _builtins.int
+    reason: _vocabulary_pb2.TerminationReason.ValueType
+    domain: _vocabulary_pb2.FailureDomain.ValueType
+    confidence: _builtins.float
+    cause: _builtins.str
+    fingerprint: _builtins.str
+    classifier_version: _builtins.str
+    blamed_rank: _builtins.int
+    blamed_node: _builtins.str
+    actor: _builtins.str
+    """Who asked."""
+    @_builtins.property
+    def evidence(self) -> _containers.RepeatedCompositeFieldContainer[_vocabulary_pb2.Evidence]: ...
+    @_builtins.property
+    def reclassified_at(self) -> _timestamp_pb2.Timestamp: ...
+    def __init__(
+        self,
+        *,
+        run_id: _builtins.str = ...,
+        attempt: _builtins.int = ...,
+        reason: _vocabulary_pb2.TerminationReason.ValueType = ...,
+        domain: _vocabulary_pb2.FailureDomain.ValueType = ...,
+        confidence: _builtins.float = ...,
+        cause: _builtins.str = ...,
+        fingerprint: _builtins.str = ...,
+        classifier_version: _builtins.str = ...,
+        blamed_rank: _builtins.int | None = ...,
+        blamed_node: _builtins.str | None = ...,
+        evidence: _abc.Iterable[_vocabulary_pb2.Evidence] | None = ...,
+        actor: _builtins.str = ...,
+        reclassified_at: _timestamp_pb2.Timestamp | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_blamed_node", b"_blamed_node", "_blamed_rank", b"_blamed_rank", "blamed_node", b"blamed_node", "blamed_rank", b"blamed_rank", "reclassified_at", b"reclassified_at"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_blamed_node", b"_blamed_node", "_blamed_rank", b"_blamed_rank", "actor", b"actor", "attempt", b"attempt", "blamed_node", b"blamed_node", "blamed_rank", b"blamed_rank", "cause", b"cause", "classifier_version", b"classifier_version", "confidence", b"confidence", "domain", b"domain", "evidence", b"evidence", "fingerprint", b"fingerprint", "reason", b"reason", "reclassified_at", b"reclassified_at", "run_id", b"run_id"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__blamed_node: _TypeAlias = _typing.Literal["blamed_node"]  # noqa: Y015
+    _WhichOneofArgType__blamed_node: _TypeAlias = _typing.Literal["_blamed_node", b"_blamed_node"]  # noqa: Y015
+    _WhichOneofReturnType__blamed_rank: _TypeAlias = _typing.Literal["blamed_rank"]  # noqa: Y015
+    _WhichOneofArgType__blamed_rank: _TypeAlias = _typing.Literal["_blamed_rank", b"_blamed_rank"]  # noqa: Y015
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__blamed_node) -> _WhichOneofReturnType__blamed_node | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__blamed_rank) -> _WhichOneofReturnType__blamed_rank | None: ...
+
+Global___AttemptReclassified: _TypeAlias = AttemptReclassified  # noqa: Y015

@@ -187,6 +187,7 @@ class Event(_message.Message):
     RUN_SUCCEEDED_FIELD_NUMBER: _builtins.int
     RUN_FAILED_FIELD_NUMBER: _builtins.int
     RUN_CANCELLED_FIELD_NUMBER: _builtins.int
+    RUN_RELEASED_FIELD_NUMBER: _builtins.int
     DATASET_REGISTERED_FIELD_NUMBER: _builtins.int
     EVALUATION_PACK_REGISTERED_FIELD_NUMBER: _builtins.int
     POOL_OBSERVED_FIELD_NUMBER: _builtins.int
@@ -199,6 +200,7 @@ class Event(_message.Message):
     CHECKPOINT_ABANDONED_FIELD_NUMBER: _builtins.int
     ATTEMPT_STOPPING_FIELD_NUMBER: _builtins.int
     ATTEMPT_ENDED_FIELD_NUMBER: _builtins.int
+    ATTEMPT_RECLASSIFIED_FIELD_NUMBER: _builtins.int
     FENCE_RAISED_FIELD_NUMBER: _builtins.int
     CHECKPOINT_COMMITTED_FIELD_NUMBER: _builtins.int
     CHECKPOINT_HELD_FIELD_NUMBER: _builtins.int
@@ -243,6 +245,8 @@ class Event(_message.Message):
     @_builtins.property
     def run_cancelled(self) -> _run_facts_pb2.RunCancelled: ...
     @_builtins.property
+    def run_released(self) -> _run_facts_pb2.RunReleased: ...
+    @_builtins.property
     def dataset_registered(self) -> _run_facts_pb2.DatasetRegistered: ...
     @_builtins.property
     def evaluation_pack_registered(self) -> _run_facts_pb2.EvaluationPackRegistered: ...
@@ -266,6 +270,8 @@ class Event(_message.Message):
     def attempt_stopping(self) -> _attempt_facts_pb2.AttemptStopping: ...
     @_builtins.property
     def attempt_ended(self) -> _attempt_facts_pb2.AttemptEnded: ...
+    @_builtins.property
+    def attempt_reclassified(self) -> _attempt_facts_pb2.AttemptReclassified: ...
     @_builtins.property
     def fence_raised(self) -> _checkpoint_facts_pb2.FenceRaised: ...
     @_builtins.property
@@ -310,6 +316,7 @@ class Event(_message.Message):
         run_succeeded: _run_facts_pb2.RunSucceeded | None = ...,
         run_failed: _run_facts_pb2.RunFailed | None = ...,
         run_cancelled: _run_facts_pb2.RunCancelled | None = ...,
+        run_released: _run_facts_pb2.RunReleased | None = ...,
         dataset_registered: _run_facts_pb2.DatasetRegistered | None = ...,
         evaluation_pack_registered: _run_facts_pb2.EvaluationPackRegistered | None = ...,
         pool_observed: _run_facts_pb2.PoolObserved | None = ...,
@@ -322,6 +329,7 @@ class Event(_message.Message):
         checkpoint_abandoned: _attempt_facts_pb2.CheckpointAbandoned | None = ...,
         attempt_stopping: _attempt_facts_pb2.AttemptStopping | None = ...,
         attempt_ended: _attempt_facts_pb2.AttemptEnded | None = ...,
+        attempt_reclassified: _attempt_facts_pb2.AttemptReclassified | None = ...,
         fence_raised: _checkpoint_facts_pb2.FenceRaised | None = ...,
         checkpoint_committed: _checkpoint_facts_pb2.CheckpointCommitted | None = ...,
         checkpoint_held: _checkpoint_facts_pb2.CheckpointHeld | None = ...,
@@ -336,11 +344,11 @@ class Event(_message.Message):
         evaluation_completed: _evaluation_facts_pb2.EvaluationCompleted | None = ...,
         evaluation_exhausted: _evaluation_facts_pb2.EvaluationExhausted | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["attempt_ended", b"attempt_ended", "attempt_placed", b"attempt_placed", "attempt_refused", b"attempt_refused", "attempt_running", b"attempt_running", "attempt_started", b"attempt_started", "attempt_starting", b"attempt_starting", "attempt_stopping", b"attempt_stopping", "attempt_written_off", b"attempt_written_off", "body", b"body", "cancel_requested", b"cancel_requested", "checkpoint_abandoned", b"checkpoint_abandoned", "checkpoint_committed", b"checkpoint_committed", "checkpoint_deleted", b"checkpoint_deleted", "checkpoint_held", b"checkpoint_held", "checkpoint_quarantined", b"checkpoint_quarantined", "checkpoint_started", b"checkpoint_started", "checkpoint_superseded", b"checkpoint_superseded", "checkpoint_tombstoned", b"checkpoint_tombstoned", "command_refused", b"command_refused", "dataset_registered", b"dataset_registered", "environment_observed", b"environment_observed", "evaluation_completed", b"evaluation_completed", "evaluation_exhausted", b"evaluation_exhausted", "evaluation_failed", b"evaluation_failed", "evaluation_pack_registered", b"evaluation_pack_registered", "evaluation_requested", b"evaluation_requested", "evaluation_started", b"evaluation_started", "fence_raised", b"fence_raised", "final_evaluation_ordered", b"final_evaluation_ordered", "hold_released", b"hold_released", "ownership_claimed", b"ownership_claimed", "pool_observed", b"pool_observed", "resume_target_chosen", b"resume_target_chosen", "retry_decided", b"retry_decided", "run_cancelled", b"run_cancelled", "run_failed", b"run_failed", "run_held", b"run_held", "run_queued", b"run_queued", "run_refused", b"run_refused", "run_submitted", b"run_submitted", "run_succeeded", b"run_succeeded"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["attempt_ended", b"attempt_ended", "attempt_placed", b"attempt_placed", "attempt_reclassified", b"attempt_reclassified", "attempt_refused", b"attempt_refused", "attempt_running", b"attempt_running", "attempt_started", b"attempt_started", "attempt_starting", b"attempt_starting", "attempt_stopping", b"attempt_stopping", "attempt_written_off", b"attempt_written_off", "body", b"body", "cancel_requested", b"cancel_requested", "checkpoint_abandoned", b"checkpoint_abandoned", "checkpoint_committed", b"checkpoint_committed", "checkpoint_deleted", b"checkpoint_deleted", "checkpoint_held", b"checkpoint_held", "checkpoint_quarantined", b"checkpoint_quarantined", "checkpoint_started", b"checkpoint_started", "checkpoint_superseded", b"checkpoint_superseded", "checkpoint_tombstoned", b"checkpoint_tombstoned", "command_refused", b"command_refused", "dataset_registered", b"dataset_registered", "environment_observed", b"environment_observed", "evaluation_completed", b"evaluation_completed", "evaluation_exhausted", b"evaluation_exhausted", "evaluation_failed", b"evaluation_failed", "evaluation_pack_registered", b"evaluation_pack_registered", "evaluation_requested", b"evaluation_requested", "evaluation_started", b"evaluation_started", "fence_raised", b"fence_raised", "final_evaluation_ordered", b"final_evaluation_ordered", "hold_released", b"hold_released", "ownership_claimed", b"ownership_claimed", "pool_observed", b"pool_observed", "resume_target_chosen", b"resume_target_chosen", "retry_decided", b"retry_decided", "run_cancelled", b"run_cancelled", "run_failed", b"run_failed", "run_held", b"run_held", "run_queued", b"run_queued", "run_refused", b"run_refused", "run_released", b"run_released", "run_submitted", b"run_submitted", "run_succeeded", b"run_succeeded"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["attempt_ended", b"attempt_ended", "attempt_placed", b"attempt_placed", "attempt_refused", b"attempt_refused", "attempt_running", b"attempt_running", "attempt_started", b"attempt_started", "attempt_starting", b"attempt_starting", "attempt_stopping", b"attempt_stopping", "attempt_written_off", b"attempt_written_off", "body", b"body", "cancel_requested", b"cancel_requested", "checkpoint_abandoned", b"checkpoint_abandoned", "checkpoint_committed", b"checkpoint_committed", "checkpoint_deleted", b"checkpoint_deleted", "checkpoint_held", b"checkpoint_held", "checkpoint_quarantined", b"checkpoint_quarantined", "checkpoint_started", b"checkpoint_started", "checkpoint_superseded", b"checkpoint_superseded", "checkpoint_tombstoned", b"checkpoint_tombstoned", "command_refused", b"command_refused", "dataset_registered", b"dataset_registered", "environment_observed", b"environment_observed", "evaluation_completed", b"evaluation_completed", "evaluation_exhausted", b"evaluation_exhausted", "evaluation_failed", b"evaluation_failed", "evaluation_pack_registered", b"evaluation_pack_registered", "evaluation_requested", b"evaluation_requested", "evaluation_started", b"evaluation_started", "fence_raised", b"fence_raised", "final_evaluation_ordered", b"final_evaluation_ordered", "hold_released", b"hold_released", "ownership_claimed", b"ownership_claimed", "pool_observed", b"pool_observed", "resume_target_chosen", b"resume_target_chosen", "retry_decided", b"retry_decided", "run_cancelled", b"run_cancelled", "run_failed", b"run_failed", "run_held", b"run_held", "run_queued", b"run_queued", "run_refused", b"run_refused", "run_submitted", b"run_submitted", "run_succeeded", b"run_succeeded"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["attempt_ended", b"attempt_ended", "attempt_placed", b"attempt_placed", "attempt_reclassified", b"attempt_reclassified", "attempt_refused", b"attempt_refused", "attempt_running", b"attempt_running", "attempt_started", b"attempt_started", "attempt_starting", b"attempt_starting", "attempt_stopping", b"attempt_stopping", "attempt_written_off", b"attempt_written_off", "body", b"body", "cancel_requested", b"cancel_requested", "checkpoint_abandoned", b"checkpoint_abandoned", "checkpoint_committed", b"checkpoint_committed", "checkpoint_deleted", b"checkpoint_deleted", "checkpoint_held", b"checkpoint_held", "checkpoint_quarantined", b"checkpoint_quarantined", "checkpoint_started", b"checkpoint_started", "checkpoint_superseded", b"checkpoint_superseded", "checkpoint_tombstoned", b"checkpoint_tombstoned", "command_refused", b"command_refused", "dataset_registered", b"dataset_registered", "environment_observed", b"environment_observed", "evaluation_completed", b"evaluation_completed", "evaluation_exhausted", b"evaluation_exhausted", "evaluation_failed", b"evaluation_failed", "evaluation_pack_registered", b"evaluation_pack_registered", "evaluation_requested", b"evaluation_requested", "evaluation_started", b"evaluation_started", "fence_raised", b"fence_raised", "final_evaluation_ordered", b"final_evaluation_ordered", "hold_released", b"hold_released", "ownership_claimed", b"ownership_claimed", "pool_observed", b"pool_observed", "resume_target_chosen", b"resume_target_chosen", "retry_decided", b"retry_decided", "run_cancelled", b"run_cancelled", "run_failed", b"run_failed", "run_held", b"run_held", "run_queued", b"run_queued", "run_refused", b"run_refused", "run_released", b"run_released", "run_submitted", b"run_submitted", "run_succeeded", b"run_succeeded"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    _WhichOneofReturnType_body: _TypeAlias = _typing.Literal["ownership_claimed", "command_refused", "run_submitted", "run_refused", "run_queued", "attempt_placed", "attempt_refused", "attempt_written_off", "retry_decided", "final_evaluation_ordered", "cancel_requested", "run_held", "run_succeeded", "run_failed", "run_cancelled", "dataset_registered", "evaluation_pack_registered", "pool_observed", "attempt_starting", "resume_target_chosen", "attempt_started", "environment_observed", "attempt_running", "checkpoint_started", "checkpoint_abandoned", "attempt_stopping", "attempt_ended", "fence_raised", "checkpoint_committed", "checkpoint_held", "hold_released", "checkpoint_superseded", "checkpoint_quarantined", "checkpoint_tombstoned", "checkpoint_deleted", "evaluation_requested", "evaluation_started", "evaluation_failed", "evaluation_completed", "evaluation_exhausted"]  # noqa: Y015
+    _WhichOneofReturnType_body: _TypeAlias = _typing.Literal["ownership_claimed", "command_refused", "run_submitted", "run_refused", "run_queued", "attempt_placed", "attempt_refused", "attempt_written_off", "retry_decided", "final_evaluation_ordered", "cancel_requested", "run_held", "run_succeeded", "run_failed", "run_cancelled", "run_released", "dataset_registered", "evaluation_pack_registered", "pool_observed", "attempt_starting", "resume_target_chosen", "attempt_started", "environment_observed", "attempt_running", "checkpoint_started", "checkpoint_abandoned", "attempt_stopping", "attempt_ended", "attempt_reclassified", "fence_raised", "checkpoint_committed", "checkpoint_held", "hold_released", "checkpoint_superseded", "checkpoint_quarantined", "checkpoint_tombstoned", "checkpoint_deleted", "evaluation_requested", "evaluation_started", "evaluation_failed", "evaluation_completed", "evaluation_exhausted"]  # noqa: Y015
     _WhichOneofArgType_body: _TypeAlias = _typing.Literal["body", b"body"]  # noqa: Y015
     def WhichOneof(self, oneof_group: _WhichOneofArgType_body) -> _WhichOneofReturnType_body | None: ...
 

@@ -204,6 +204,7 @@ class AttemptPlaced(_message.Message):
     PLACED_AT_FIELD_NUMBER: _builtins.int
     CAPTURES_IN_FLIGHT_FIELD_NUMBER: _builtins.int
     QUEUE_SECONDS_FIELD_NUMBER: _builtins.int
+    SHAPE_FIELD_NUMBER: _builtins.int
     attempt: _builtins.int
     epoch: _builtins.int
     """Fencing number of the attempt; grows with every attempt of the run."""
@@ -221,6 +222,10 @@ class AttemptPlaced(_message.Message):
     def captures_in_flight(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """Captures of the attempt before, which this one's fence waits for."""
 
+    @_builtins.property
+    def shape(self) -> Global___AttemptShape:
+        """Absent: exactly the spec's."""
+
     def __init__(
         self,
         *,
@@ -233,12 +238,15 @@ class AttemptPlaced(_message.Message):
         placed_at: _timestamp_pb2.Timestamp | None = ...,
         captures_in_flight: _abc.Iterable[_builtins.str] | None = ...,
         queue_seconds: _builtins.float = ...,
+        shape: Global___AttemptShape | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["placed_at", b"placed_at"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_shape", b"_shape", "placed_at", b"placed_at", "shape", b"shape"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["agent_id", b"agent_id", "attempt", b"attempt", "captures_in_flight", b"captures_in_flight", "changes", b"changes", "epoch", b"epoch", "placed_at", b"placed_at", "pool", b"pool", "queue_seconds", b"queue_seconds", "ranks", b"ranks"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_shape", b"_shape", "agent_id", b"agent_id", "attempt", b"attempt", "captures_in_flight", b"captures_in_flight", "changes", b"changes", "epoch", b"epoch", "placed_at", b"placed_at", "pool", b"pool", "queue_seconds", b"queue_seconds", "ranks", b"ranks", "shape", b"shape"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    def WhichOneof(self, oneof_group: _Never) -> None: ...
+    _WhichOneofReturnType__shape: _TypeAlias = _typing.Literal["shape"]  # noqa: Y015
+    _WhichOneofArgType__shape: _TypeAlias = _typing.Literal["_shape", b"_shape"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__shape) -> _WhichOneofReturnType__shape | None: ...
 
 Global___AttemptPlaced: _TypeAlias = AttemptPlaced  # noqa: Y015
 
@@ -324,6 +332,8 @@ class RetryDecided(_message.Message):
     DECIDED_AT_FIELD_NUMBER: _builtins.int
     LAST_COMMITTED_FIELD_NUMBER: _builtins.int
     PROGRESS_FIELD_NUMBER: _builtins.int
+    SHAPE_FIELD_NUMBER: _builtins.int
+    BLAMED_NODE_FIELD_NUMBER: _builtins.int
     attempt: _builtins.int
     reason: _vocabulary_pb2.TerminationReason.ValueType
     move: _vocabulary_pb2.NextMove.ValueType
@@ -336,6 +346,8 @@ class RetryDecided(_message.Message):
     why: _builtins.str
     """One sentence for people: why this move."""
     progress: _vocabulary_pb2.Progress.ValueType
+    blamed_node: _builtins.str
+    """Node that the attempt's end is blamed on: what exclusions are counted in."""
     @_builtins.property
     def not_before(self) -> _timestamp_pb2.Timestamp: ...
     @_builtins.property
@@ -345,6 +357,10 @@ class RetryDecided(_message.Message):
     @_builtins.property
     def last_committed(self) -> _vocabulary_pb2.CheckpointRef:
         """Newest commit when this was decided: what the budgets' progress is measured by."""
+
+    @_builtins.property
+    def shape(self) -> Global___AttemptShape:
+        """What the next attempt runs with, after `changes`; absent: exactly the spec's."""
 
     def __init__(
         self,
@@ -362,14 +378,25 @@ class RetryDecided(_message.Message):
         decided_at: _timestamp_pb2.Timestamp | None = ...,
         last_committed: _vocabulary_pb2.CheckpointRef | None = ...,
         progress: _vocabulary_pb2.Progress.ValueType = ...,
+        shape: Global___AttemptShape | None = ...,
+        blamed_node: _builtins.str | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_last_committed", b"_last_committed", "decided_at", b"decided_at", "last_committed", b"last_committed", "not_before", b"not_before"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_blamed_node", b"_blamed_node", "_last_committed", b"_last_committed", "_shape", b"_shape", "blamed_node", b"blamed_node", "decided_at", b"decided_at", "last_committed", b"last_committed", "not_before", b"not_before", "shape", b"shape"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_last_committed", b"_last_committed", "attempt", b"attempt", "backoff_seconds", b"backoff_seconds", "budget", b"budget", "changes", b"changes", "decided_at", b"decided_at", "last_committed", b"last_committed", "ledger", b"ledger", "move", b"move", "not_before", b"not_before", "progress", b"progress", "reason", b"reason", "spent", b"spent", "why", b"why"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_blamed_node", b"_blamed_node", "_last_committed", b"_last_committed", "_shape", b"_shape", "attempt", b"attempt", "backoff_seconds", b"backoff_seconds", "blamed_node", b"blamed_node", "budget", b"budget", "changes", b"changes", "decided_at", b"decided_at", "last_committed", b"last_committed", "ledger", b"ledger", "move", b"move", "not_before", b"not_before", "progress", b"progress", "reason", b"reason", "shape", b"shape", "spent", b"spent", "why", b"why"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__blamed_node: _TypeAlias = _typing.Literal["blamed_node"]  # noqa: Y015
+    _WhichOneofArgType__blamed_node: _TypeAlias = _typing.Literal["_blamed_node", b"_blamed_node"]  # noqa: Y015
     _WhichOneofReturnType__last_committed: _TypeAlias = _typing.Literal["last_committed"]  # noqa: Y015
     _WhichOneofArgType__last_committed: _TypeAlias = _typing.Literal["_last_committed", b"_last_committed"]  # noqa: Y015
+    _WhichOneofReturnType__shape: _TypeAlias = _typing.Literal["shape"]  # noqa: Y015
+    _WhichOneofArgType__shape: _TypeAlias = _typing.Literal["_shape", b"_shape"]  # noqa: Y015
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__blamed_node) -> _WhichOneofReturnType__blamed_node | None: ...
+    @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__last_committed) -> _WhichOneofReturnType__last_committed | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__shape) -> _WhichOneofReturnType__shape | None: ...
 
 Global___RetryDecided: _TypeAlias = RetryDecided  # noqa: Y015
 
@@ -680,3 +707,69 @@ class ComputeOffer(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___ComputeOffer: _TypeAlias = ComputeOffer  # noqa: Y015
+
+@_typing.final
+class AttemptShape(_message.Message):
+    """What an attempt runs with, whole, where something of it differs from the run's spec."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    HYPERPARAMETERS_JSON_FIELD_NUMBER: _builtins.int
+    CONFIG_DIGEST_FIELD_NUMBER: _builtins.int
+    COMPUTE_FIELD_NUMBER: _builtins.int
+    WORLD_SIZE_FIELD_NUMBER: _builtins.int
+    EXCLUDED_NODES_FIELD_NUMBER: _builtins.int
+    hyperparameters_json: _builtins.str
+    """Canonical JSON of the hyperparameters, and its digest: the attempt's own config digest."""
+    config_digest: _builtins.str
+    world_size: _builtins.int
+    @_builtins.property
+    def compute(self) -> _spec_pb2.ComputeRef: ...
+    @_builtins.property
+    def excluded_nodes(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """Nodes that it keeps away from, by host name or the cluster's node id; oldest exclusion first."""
+
+    def __init__(
+        self,
+        *,
+        hyperparameters_json: _builtins.str = ...,
+        config_digest: _builtins.str = ...,
+        compute: _spec_pb2.ComputeRef | None = ...,
+        world_size: _builtins.int = ...,
+        excluded_nodes: _abc.Iterable[_builtins.str] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["compute", b"compute"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["compute", b"compute", "config_digest", b"config_digest", "excluded_nodes", b"excluded_nodes", "hyperparameters_json", b"hyperparameters_json", "world_size", b"world_size"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___AttemptShape: _TypeAlias = AttemptShape  # noqa: Y015
+
+@_typing.final
+class RunReleased(_message.Message):
+    """A person let a held run go on. What follows it says where to."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    REASON_FIELD_NUMBER: _builtins.int
+    ACTOR_FIELD_NUMBER: _builtins.int
+    RELEASED_AT_FIELD_NUMBER: _builtins.int
+    reason: _builtins.str
+    actor: _builtins.str
+    @_builtins.property
+    def released_at(self) -> _timestamp_pb2.Timestamp: ...
+    def __init__(
+        self,
+        *,
+        reason: _builtins.str = ...,
+        actor: _builtins.str = ...,
+        released_at: _timestamp_pb2.Timestamp | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["released_at", b"released_at"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["actor", b"actor", "reason", b"reason", "released_at", b"released_at"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___RunReleased: _TypeAlias = RunReleased  # noqa: Y015

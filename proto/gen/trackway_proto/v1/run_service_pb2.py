@@ -28,7 +28,7 @@ from trackway_proto.v1 import spec_pb2 as trackway__proto_dot_v1_dot_spec__pb2
 from trackway_proto.v1 import vocabulary_pb2 as trackway__proto_dot_v1_dot_vocabulary__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n#trackway_proto/v1/run_service.proto\x12\x11trackway_proto.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a!trackway_proto/v1/run_facts.proto\x1a\x1ctrackway_proto/v1/spec.proto\x1a\"trackway_proto/v1/vocabulary.proto\"\x8b\x02\n\x10SubmitRunRequest\x12\x12\n\nrequest_id\x18\x01 \x01(\t\x12\x0e\n\x06\x63onfig\x18\x02 \x01(\x0c\x12\x10\n\x08\x64\x61tasets\x18\x03 \x03(\t\x12\x0f\n\x07\x63ompute\x18\x04 \x01(\t\x12\x17\n\x0f\x65valuation_pack\x18\x05 \x01(\t\x12\x1c\n\x14\x65valuation_pack_body\x18\x06 \x01(\x0c\x12\x1b\n\x13\x63ode_archive_digest\x18\x07 \x01(\t\x12\x16\n\x0e\x63ode_requested\x18\x08 \x01(\t\x12\x12\n\ngit_commit\x18\t \x01(\t\x12\x19\n\x11\x64irty_diff_digest\x18\n \x01(\t\x12\x15\n\rvalidate_only\x18\x0b \x01(\x08\"\xec\x03\n\x03Run\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x0e\n\x06run_id\x18\x02 \x01(\t\x12*\n\x05phase\x18\x03 \x01(\x0e\x32\x1b.trackway_proto.v1.RunPhase\x12(\n\x04spec\x18\x04 \x01(\x0b\x32\x1a.trackway_proto.v1.RunSpec\x12\x30\n\x0csubmitted_at\x18\x05 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x31\n\x08\x65nded_at\x18\x06 \x01(\x0b\x32\x1a.google.protobuf.TimestampH\x00\x88\x01\x01\x12\x0f\n\x07\x61ttempt\x18\x07 \x01(\r\x12\x0e\n\x06reason\x18\x08 \x01(\t\x12\x0f\n\x07message\x18\t \x01(\t\x12=\n\x0elast_committed\x18\n \x01(\x0b\x32 .trackway_proto.v1.CheckpointRefH\x01\x88\x01\x01\x12\x32\n\tdecisions\x18\x0b \x03(\x0b\x32\x1f.trackway_proto.v1.RetryDecided\x12\x15\n\revaluation_id\x18\x0c \x01(\t\x12\x30\n\nviolations\x18\r \x03(\x0b\x32\x1c.trackway_proto.v1.ViolationB\x0b\n\t_ended_atB\x11\n\x0f_last_committed\"\x1d\n\rGetRunRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\"\x8a\x01\n\x0fListRunsRequest\x12\x0e\n\x06parent\x18\x01 \x01(\t\x12\x11\n\tpage_size\x18\x02 \x01(\x05\x12\x12\n\npage_token\x18\x03 \x01(\t\x12*\n\x05phase\x18\x04 \x01(\x0e\x32\x1b.trackway_proto.v1.RunPhase\x12\x14\n\x0cmodel_family\x18\x05 \x01(\t\"Q\n\x10ListRunsResponse\x12$\n\x04runs\x18\x01 \x03(\x0b\x32\x16.trackway_proto.v1.Run\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"D\n\x10\x43\x61ncelRunRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x12\n\nrequest_id\x18\x02 \x01(\t\x12\x0e\n\x06reason\x18\x03 \x01(\t\"/\n\x0fWatchRunRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x0e\n\x06\x63ursor\x18\x02 \x01(\t\"\xd5\x01\n\x10WatchRunResponse\x12\x0e\n\x06\x63ursor\x18\x01 \x01(\t\x12\x0c\n\x04\x66\x61\x63t\x18\x02 \x01(\t\x12\x0e\n\x06stream\x18\x03 \x01(\t\x12\x10\n\x08sequence\x18\x04 \x01(\x04\x12/\n\x0boccurred_at\x18\x05 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x13\n\x0b\x66ields_json\x18\x06 \x01(\t\x12*\n\x05phase\x18\x07 \x01(\x0e\x32\x1b.trackway_proto.v1.RunPhase\x12\x0f\n\x07summary\x18\x08 \x01(\t2\x90\x03\n\nRunService\x12H\n\tSubmitRun\x12#.trackway_proto.v1.SubmitRunRequest\x1a\x16.trackway_proto.v1.Run\x12\x42\n\x06GetRun\x12 .trackway_proto.v1.GetRunRequest\x1a\x16.trackway_proto.v1.Run\x12S\n\x08ListRuns\x12\".trackway_proto.v1.ListRunsRequest\x1a#.trackway_proto.v1.ListRunsResponse\x12H\n\tCancelRun\x12#.trackway_proto.v1.CancelRunRequest\x1a\x16.trackway_proto.v1.Run\x12U\n\x08WatchRun\x12\".trackway_proto.v1.WatchRunRequest\x1a#.trackway_proto.v1.WatchRunResponse0\x01\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n#trackway_proto/v1/run_service.proto\x12\x11trackway_proto.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a!trackway_proto/v1/run_facts.proto\x1a\x1ctrackway_proto/v1/spec.proto\x1a\"trackway_proto/v1/vocabulary.proto\"\x8b\x02\n\x10SubmitRunRequest\x12\x12\n\nrequest_id\x18\x01 \x01(\t\x12\x0e\n\x06\x63onfig\x18\x02 \x01(\x0c\x12\x10\n\x08\x64\x61tasets\x18\x03 \x03(\t\x12\x0f\n\x07\x63ompute\x18\x04 \x01(\t\x12\x17\n\x0f\x65valuation_pack\x18\x05 \x01(\t\x12\x1c\n\x14\x65valuation_pack_body\x18\x06 \x01(\x0c\x12\x1b\n\x13\x63ode_archive_digest\x18\x07 \x01(\t\x12\x16\n\x0e\x63ode_requested\x18\x08 \x01(\t\x12\x12\n\ngit_commit\x18\t \x01(\t\x12\x19\n\x11\x64irty_diff_digest\x18\n \x01(\t\x12\x15\n\rvalidate_only\x18\x0b \x01(\x08\"\xdc\x04\n\x03Run\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x0e\n\x06run_id\x18\x02 \x01(\t\x12*\n\x05phase\x18\x03 \x01(\x0e\x32\x1b.trackway_proto.v1.RunPhase\x12(\n\x04spec\x18\x04 \x01(\x0b\x32\x1a.trackway_proto.v1.RunSpec\x12\x30\n\x0csubmitted_at\x18\x05 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x31\n\x08\x65nded_at\x18\x06 \x01(\x0b\x32\x1a.google.protobuf.TimestampH\x00\x88\x01\x01\x12\x0f\n\x07\x61ttempt\x18\x07 \x01(\r\x12\x0e\n\x06reason\x18\x08 \x01(\t\x12\x0f\n\x07message\x18\t \x01(\t\x12=\n\x0elast_committed\x18\n \x01(\x0b\x32 .trackway_proto.v1.CheckpointRefH\x01\x88\x01\x01\x12\x32\n\tdecisions\x18\x0b \x03(\x0b\x32\x1f.trackway_proto.v1.RetryDecided\x12\x15\n\revaluation_id\x18\x0c \x01(\t\x12\x30\n\nviolations\x18\r \x03(\x0b\x32\x1c.trackway_proto.v1.Violation\x12\x33\n\x05shape\x18\x32 \x01(\x0b\x32\x1f.trackway_proto.v1.AttemptShapeH\x02\x88\x01\x01\x12/\n\x07ledgers\x18\x33 \x03(\x0b\x32\x1e.trackway_proto.v1.LedgerStateB\x0b\n\t_ended_atB\x11\n\x0f_last_committedB\x08\n\x06_shape\"L\n\x0bLedgerState\x12\x0e\n\x06ledger\x18\x01 \x01(\t\x12\r\n\x05spent\x18\x02 \x01(\r\x12\x0e\n\x06\x62udget\x18\x03 \x01(\x05\x12\x0e\n\x06\x63ounts\x18\x04 \x01(\t\"\x1d\n\rGetRunRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\"\x8a\x01\n\x0fListRunsRequest\x12\x0e\n\x06parent\x18\x01 \x01(\t\x12\x11\n\tpage_size\x18\x02 \x01(\x05\x12\x12\n\npage_token\x18\x03 \x01(\t\x12*\n\x05phase\x18\x04 \x01(\x0e\x32\x1b.trackway_proto.v1.RunPhase\x12\x14\n\x0cmodel_family\x18\x05 \x01(\t\"Q\n\x10ListRunsResponse\x12$\n\x04runs\x18\x01 \x03(\x0b\x32\x16.trackway_proto.v1.Run\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"D\n\x10\x43\x61ncelRunRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x12\n\nrequest_id\x18\x02 \x01(\t\x12\x0e\n\x06reason\x18\x03 \x01(\t\"\\\n\x11ReleaseRunRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x12\n\nrequest_id\x18\x02 \x01(\t\x12\x0e\n\x06reason\x18\x03 \x01(\t\x12\x15\n\rvalidate_only\x18\x04 \x01(\x08\"/\n\x0fWatchRunRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x0e\n\x06\x63ursor\x18\x02 \x01(\t\"\xd5\x01\n\x10WatchRunResponse\x12\x0e\n\x06\x63ursor\x18\x01 \x01(\t\x12\x0c\n\x04\x66\x61\x63t\x18\x02 \x01(\t\x12\x0e\n\x06stream\x18\x03 \x01(\t\x12\x10\n\x08sequence\x18\x04 \x01(\x04\x12/\n\x0boccurred_at\x18\x05 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x13\n\x0b\x66ields_json\x18\x06 \x01(\t\x12*\n\x05phase\x18\x07 \x01(\x0e\x32\x1b.trackway_proto.v1.RunPhase\x12\x0f\n\x07summary\x18\x08 \x01(\t2\xdc\x03\n\nRunService\x12H\n\tSubmitRun\x12#.trackway_proto.v1.SubmitRunRequest\x1a\x16.trackway_proto.v1.Run\x12\x42\n\x06GetRun\x12 .trackway_proto.v1.GetRunRequest\x1a\x16.trackway_proto.v1.Run\x12S\n\x08ListRuns\x12\".trackway_proto.v1.ListRunsRequest\x1a#.trackway_proto.v1.ListRunsResponse\x12H\n\tCancelRun\x12#.trackway_proto.v1.CancelRunRequest\x1a\x16.trackway_proto.v1.Run\x12J\n\nReleaseRun\x12$.trackway_proto.v1.ReleaseRunRequest\x1a\x16.trackway_proto.v1.Run\x12U\n\x08WatchRun\x12\".trackway_proto.v1.WatchRunRequest\x1a#.trackway_proto.v1.WatchRunResponse0\x01\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -38,19 +38,23 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_SUBMITRUNREQUEST']._serialized_start=193
   _globals['_SUBMITRUNREQUEST']._serialized_end=460
   _globals['_RUN']._serialized_start=463
-  _globals['_RUN']._serialized_end=955
-  _globals['_GETRUNREQUEST']._serialized_start=957
-  _globals['_GETRUNREQUEST']._serialized_end=986
-  _globals['_LISTRUNSREQUEST']._serialized_start=989
-  _globals['_LISTRUNSREQUEST']._serialized_end=1127
-  _globals['_LISTRUNSRESPONSE']._serialized_start=1129
-  _globals['_LISTRUNSRESPONSE']._serialized_end=1210
-  _globals['_CANCELRUNREQUEST']._serialized_start=1212
-  _globals['_CANCELRUNREQUEST']._serialized_end=1280
-  _globals['_WATCHRUNREQUEST']._serialized_start=1282
-  _globals['_WATCHRUNREQUEST']._serialized_end=1329
-  _globals['_WATCHRUNRESPONSE']._serialized_start=1332
-  _globals['_WATCHRUNRESPONSE']._serialized_end=1545
-  _globals['_RUNSERVICE']._serialized_start=1548
-  _globals['_RUNSERVICE']._serialized_end=1948
+  _globals['_RUN']._serialized_end=1067
+  _globals['_LEDGERSTATE']._serialized_start=1069
+  _globals['_LEDGERSTATE']._serialized_end=1145
+  _globals['_GETRUNREQUEST']._serialized_start=1147
+  _globals['_GETRUNREQUEST']._serialized_end=1176
+  _globals['_LISTRUNSREQUEST']._serialized_start=1179
+  _globals['_LISTRUNSREQUEST']._serialized_end=1317
+  _globals['_LISTRUNSRESPONSE']._serialized_start=1319
+  _globals['_LISTRUNSRESPONSE']._serialized_end=1400
+  _globals['_CANCELRUNREQUEST']._serialized_start=1402
+  _globals['_CANCELRUNREQUEST']._serialized_end=1470
+  _globals['_RELEASERUNREQUEST']._serialized_start=1472
+  _globals['_RELEASERUNREQUEST']._serialized_end=1564
+  _globals['_WATCHRUNREQUEST']._serialized_start=1566
+  _globals['_WATCHRUNREQUEST']._serialized_end=1613
+  _globals['_WATCHRUNRESPONSE']._serialized_start=1616
+  _globals['_WATCHRUNRESPONSE']._serialized_end=1829
+  _globals['_RUNSERVICE']._serialized_start=1832
+  _globals['_RUNSERVICE']._serialized_end=2308
 # @@protoc_insertion_point(module_scope)

@@ -97,6 +97,8 @@ class Run(_message.Message):
     DECISIONS_FIELD_NUMBER: _builtins.int
     EVALUATION_ID_FIELD_NUMBER: _builtins.int
     VIOLATIONS_FIELD_NUMBER: _builtins.int
+    SHAPE_FIELD_NUMBER: _builtins.int
+    LEDGERS_FIELD_NUMBER: _builtins.int
     name: _builtins.str
     run_id: _builtins.str
     phase: _vocabulary_pb2.RunPhase.ValueType
@@ -118,6 +120,14 @@ class Run(_message.Message):
     def decisions(self) -> _containers.RepeatedCompositeFieldContainer[_run_facts_pb2.RetryDecided]: ...
     @_builtins.property
     def violations(self) -> _containers.RepeatedCompositeFieldContainer[_vocabulary_pb2.Violation]: ...
+    @_builtins.property
+    def shape(self) -> _run_facts_pb2.AttemptShape:
+        """What the newest attempt, or the one that is queued, runs with; absent: exactly the spec's."""
+
+    @_builtins.property
+    def ledgers(self) -> _containers.RepeatedCompositeFieldContainer[Global___LedgerState]:
+        """What was spent of each budget that retries have used, the run-wide ones last."""
+
     def __init__(
         self,
         *,
@@ -134,21 +144,60 @@ class Run(_message.Message):
         decisions: _abc.Iterable[_run_facts_pb2.RetryDecided] | None = ...,
         evaluation_id: _builtins.str = ...,
         violations: _abc.Iterable[_vocabulary_pb2.Violation] | None = ...,
+        shape: _run_facts_pb2.AttemptShape | None = ...,
+        ledgers: _abc.Iterable[Global___LedgerState] | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_ended_at", b"_ended_at", "_last_committed", b"_last_committed", "ended_at", b"ended_at", "last_committed", b"last_committed", "spec", b"spec", "submitted_at", b"submitted_at"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_ended_at", b"_ended_at", "_last_committed", b"_last_committed", "_shape", b"_shape", "ended_at", b"ended_at", "last_committed", b"last_committed", "shape", b"shape", "spec", b"spec", "submitted_at", b"submitted_at"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_ended_at", b"_ended_at", "_last_committed", b"_last_committed", "attempt", b"attempt", "decisions", b"decisions", "ended_at", b"ended_at", "evaluation_id", b"evaluation_id", "last_committed", b"last_committed", "message", b"message", "name", b"name", "phase", b"phase", "reason", b"reason", "run_id", b"run_id", "spec", b"spec", "submitted_at", b"submitted_at", "violations", b"violations"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_ended_at", b"_ended_at", "_last_committed", b"_last_committed", "_shape", b"_shape", "attempt", b"attempt", "decisions", b"decisions", "ended_at", b"ended_at", "evaluation_id", b"evaluation_id", "last_committed", b"last_committed", "ledgers", b"ledgers", "message", b"message", "name", b"name", "phase", b"phase", "reason", b"reason", "run_id", b"run_id", "shape", b"shape", "spec", b"spec", "submitted_at", b"submitted_at", "violations", b"violations"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__ended_at: _TypeAlias = _typing.Literal["ended_at"]  # noqa: Y015
     _WhichOneofArgType__ended_at: _TypeAlias = _typing.Literal["_ended_at", b"_ended_at"]  # noqa: Y015
     _WhichOneofReturnType__last_committed: _TypeAlias = _typing.Literal["last_committed"]  # noqa: Y015
     _WhichOneofArgType__last_committed: _TypeAlias = _typing.Literal["_last_committed", b"_last_committed"]  # noqa: Y015
+    _WhichOneofReturnType__shape: _TypeAlias = _typing.Literal["shape"]  # noqa: Y015
+    _WhichOneofArgType__shape: _TypeAlias = _typing.Literal["_shape", b"_shape"]  # noqa: Y015
     @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__ended_at) -> _WhichOneofReturnType__ended_at | None: ...
     @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__last_committed) -> _WhichOneofReturnType__last_committed | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__shape) -> _WhichOneofReturnType__shape | None: ...
 
 Global___Run: _TypeAlias = Run  # noqa: Y015
+
+@_typing.final
+class LedgerState(_message.Message):
+    """One budget of a run."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    LEDGER_FIELD_NUMBER: _builtins.int
+    SPENT_FIELD_NUMBER: _builtins.int
+    BUDGET_FIELD_NUMBER: _builtins.int
+    COUNTS_FIELD_NUMBER: _builtins.int
+    ledger: _builtins.str
+    """A reason's name, ceiling or max_attempts."""
+    spent: _builtins.int
+    budget: _builtins.int
+    """-1 is unlimited."""
+    counts: _builtins.str
+    """What it is counted over, for people."""
+    def __init__(
+        self,
+        *,
+        ledger: _builtins.str = ...,
+        spent: _builtins.int = ...,
+        budget: _builtins.int = ...,
+        counts: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["budget", b"budget", "counts", b"counts", "ledger", b"ledger", "spent", b"spent"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___LedgerState: _TypeAlias = LedgerState  # noqa: Y015
 
 @_typing.final
 class GetRunRequest(_message.Message):
@@ -251,6 +300,36 @@ class CancelRunRequest(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___CancelRunRequest: _TypeAlias = CancelRunRequest  # noqa: Y015
+
+@_typing.final
+class ReleaseRunRequest(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    NAME_FIELD_NUMBER: _builtins.int
+    REQUEST_ID_FIELD_NUMBER: _builtins.int
+    REASON_FIELD_NUMBER: _builtins.int
+    VALIDATE_ONLY_FIELD_NUMBER: _builtins.int
+    name: _builtins.str
+    request_id: _builtins.str
+    reason: _builtins.str
+    """Why it may go on, for those who read the history. Required."""
+    validate_only: _builtins.bool
+    """Check, append nothing."""
+    def __init__(
+        self,
+        *,
+        name: _builtins.str = ...,
+        request_id: _builtins.str = ...,
+        reason: _builtins.str = ...,
+        validate_only: _builtins.bool = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["name", b"name", "reason", b"reason", "request_id", b"request_id", "validate_only", b"validate_only"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ReleaseRunRequest: _TypeAlias = ReleaseRunRequest  # noqa: Y015
 
 @_typing.final
 class WatchRunRequest(_message.Message):

@@ -26,7 +26,7 @@ if _version_not_supported:
 
 
 class RunServiceStub(object):
-    """Runs: submit, look, watch, cancel. Served by the scheduler.
+    """Runs: submit, look, watch, cancel, release. Served by the scheduler.
 
     A run is named `projects/{project}/runs/{run}`; the bare run id, or a prefix of it
     that is unique, is accepted wherever a name is asked for.
@@ -58,6 +58,11 @@ class RunServiceStub(object):
                 request_serializer=trackway__proto_dot_v1_dot_run__service__pb2.CancelRunRequest.SerializeToString,
                 response_deserializer=trackway__proto_dot_v1_dot_run__service__pb2.Run.FromString,
                 _registered_method=True)
+        self.ReleaseRun = channel.unary_unary(
+                '/trackway_proto.v1.RunService/ReleaseRun',
+                request_serializer=trackway__proto_dot_v1_dot_run__service__pb2.ReleaseRunRequest.SerializeToString,
+                response_deserializer=trackway__proto_dot_v1_dot_run__service__pb2.Run.FromString,
+                _registered_method=True)
         self.WatchRun = channel.unary_stream(
                 '/trackway_proto.v1.RunService/WatchRun',
                 request_serializer=trackway__proto_dot_v1_dot_run__service__pb2.WatchRunRequest.SerializeToString,
@@ -66,7 +71,7 @@ class RunServiceStub(object):
 
 
 class RunServiceServicer(object):
-    """Runs: submit, look, watch, cancel. Served by the scheduler.
+    """Runs: submit, look, watch, cancel, release. Served by the scheduler.
 
     A run is named `projects/{project}/runs/{run}`; the bare run id, or a prefix of it
     that is unique, is accepted wherever a name is asked for.
@@ -97,6 +102,14 @@ class RunServiceServicer(object):
 
     def CancelRun(self, request, context):
         """Asks the run to stop. FAILED_PRECONDITION when it has ended.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def ReleaseRun(self, request, context):
+        """Lets a held run go on: to its next attempt, or to its evaluation again.
+        FAILED_PRECONDITION when it is not held, or has had all of its attempts.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -133,6 +146,11 @@ def add_RunServiceServicer_to_server(servicer, server):
                     request_deserializer=trackway__proto_dot_v1_dot_run__service__pb2.CancelRunRequest.FromString,
                     response_serializer=trackway__proto_dot_v1_dot_run__service__pb2.Run.SerializeToString,
             ),
+            'ReleaseRun': grpc.unary_unary_rpc_method_handler(
+                    servicer.ReleaseRun,
+                    request_deserializer=trackway__proto_dot_v1_dot_run__service__pb2.ReleaseRunRequest.FromString,
+                    response_serializer=trackway__proto_dot_v1_dot_run__service__pb2.Run.SerializeToString,
+            ),
             'WatchRun': grpc.unary_stream_rpc_method_handler(
                     servicer.WatchRun,
                     request_deserializer=trackway__proto_dot_v1_dot_run__service__pb2.WatchRunRequest.FromString,
@@ -147,7 +165,7 @@ def add_RunServiceServicer_to_server(servicer, server):
 
  # This class is part of an EXPERIMENTAL API.
 class RunService(object):
-    """Runs: submit, look, watch, cancel. Served by the scheduler.
+    """Runs: submit, look, watch, cancel, release. Served by the scheduler.
 
     A run is named `projects/{project}/runs/{run}`; the bare run id, or a prefix of it
     that is unique, is accepted wherever a name is asked for.
@@ -250,6 +268,33 @@ class RunService(object):
             target,
             '/trackway_proto.v1.RunService/CancelRun',
             trackway__proto_dot_v1_dot_run__service__pb2.CancelRunRequest.SerializeToString,
+            trackway__proto_dot_v1_dot_run__service__pb2.Run.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ReleaseRun(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/trackway_proto.v1.RunService/ReleaseRun',
+            trackway__proto_dot_v1_dot_run__service__pb2.ReleaseRunRequest.SerializeToString,
             trackway__proto_dot_v1_dot_run__service__pb2.Run.FromString,
             options,
             channel_credentials,

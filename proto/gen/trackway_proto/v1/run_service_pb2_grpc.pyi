@@ -27,7 +27,7 @@ GRPC_GENERATED_VERSION: str
 GRPC_VERSION: str
 
 class RunServiceStub:
-    """Runs: submit, look, watch, cancel. Served by the scheduler.
+    """Runs: submit, look, watch, cancel, release. Served by the scheduler.
 
     A run is named `projects/{project}/runs/{run}`; the bare run id, or a prefix of it
     that is unique, is accepted wherever a name is asked for.
@@ -48,6 +48,10 @@ class RunServiceStub:
     """Newest first."""
     CancelRun: _grpc.UnaryUnaryMultiCallable[_run_service_pb2.CancelRunRequest, _run_service_pb2.Run]
     """Asks the run to stop. FAILED_PRECONDITION when it has ended."""
+    ReleaseRun: _grpc.UnaryUnaryMultiCallable[_run_service_pb2.ReleaseRunRequest, _run_service_pb2.Run]
+    """Lets a held run go on: to its next attempt, or to its evaluation again.
+    FAILED_PRECONDITION when it is not held, or has had all of its attempts.
+    """
     WatchRun: _grpc.UnaryStreamMultiCallable[_run_service_pb2.WatchRunRequest, _run_service_pb2.WatchRunResponse]
     """Streams the run's facts from the cursor on, and ends after the run has.
     A client that was cut off continues with the cursor of the last message it saw.
@@ -55,7 +59,7 @@ class RunServiceStub:
 
 @_typing.type_check_only
 class RunServiceAsyncStub(RunServiceStub):
-    """Runs: submit, look, watch, cancel. Served by the scheduler.
+    """Runs: submit, look, watch, cancel, release. Served by the scheduler.
 
     A run is named `projects/{project}/runs/{run}`; the bare run id, or a prefix of it
     that is unique, is accepted wherever a name is asked for.
@@ -73,13 +77,17 @@ class RunServiceAsyncStub(RunServiceStub):
     """Newest first."""
     CancelRun: _aio.UnaryUnaryMultiCallable[_run_service_pb2.CancelRunRequest, _run_service_pb2.Run]  # type: ignore[assignment]
     """Asks the run to stop. FAILED_PRECONDITION when it has ended."""
+    ReleaseRun: _aio.UnaryUnaryMultiCallable[_run_service_pb2.ReleaseRunRequest, _run_service_pb2.Run]  # type: ignore[assignment]
+    """Lets a held run go on: to its next attempt, or to its evaluation again.
+    FAILED_PRECONDITION when it is not held, or has had all of its attempts.
+    """
     WatchRun: _aio.UnaryStreamMultiCallable[_run_service_pb2.WatchRunRequest, _run_service_pb2.WatchRunResponse]  # type: ignore[assignment]
     """Streams the run's facts from the cursor on, and ends after the run has.
     A client that was cut off continues with the cursor of the last message it saw.
     """
 
 class RunServiceServicer(metaclass=_abc_1.ABCMeta):
-    """Runs: submit, look, watch, cancel. Served by the scheduler.
+    """Runs: submit, look, watch, cancel, release. Served by the scheduler.
 
     A run is named `projects/{project}/runs/{run}`; the bare run id, or a prefix of it
     that is unique, is accepted wherever a name is asked for.
@@ -119,6 +127,16 @@ class RunServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_run_service_pb2.Run, _abc.Awaitable[_run_service_pb2.Run]]:
         """Asks the run to stop. FAILED_PRECONDITION when it has ended."""
+
+    @_abc_1.abstractmethod
+    def ReleaseRun(
+        self,
+        request: _run_service_pb2.ReleaseRunRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_run_service_pb2.Run, _abc.Awaitable[_run_service_pb2.Run]]:
+        """Lets a held run go on: to its next attempt, or to its evaluation again.
+        FAILED_PRECONDITION when it is not held, or has had all of its attempts.
+        """
 
     @_abc_1.abstractmethod
     def WatchRun(

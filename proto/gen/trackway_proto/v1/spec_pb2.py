@@ -22,42 +22,47 @@ _runtime_version.ValidateProtobufRuntimeVersion(
 _sym_db = _symbol_database.Default()
 
 
+from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__pb2
 from trackway_proto.v1 import vocabulary_pb2 as trackway__proto_dot_v1_dot_vocabulary__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1ctrackway_proto/v1/spec.proto\x12\x11trackway_proto.v1\x1a\"trackway_proto/v1/vocabulary.proto\"V\n\nDatasetRef\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x11\n\trequested\x18\x02 \x01(\t\x12\x17\n\x0fmanifest_digest\x18\x03 \x01(\t\x12\x0e\n\x06weight\x18\x04 \x01(\x01\"K\n\nEntrypoint\x12/\n\x04kind\x18\x01 \x01(\x0e\x32!.trackway_proto.v1.EntrypointKind\x12\x0c\n\x04\x61rgv\x18\x02 \x03(\t\"\x92\x01\n\x07\x43odeRef\x12\x11\n\trequested\x18\x01 \x01(\t\x12\x16\n\x0e\x61rchive_digest\x18\x02 \x01(\t\x12\x17\n\ngit_commit\x18\x03 \x01(\tH\x00\x88\x01\x01\x12\x1e\n\x11\x64irty_diff_digest\x18\x04 \x01(\tH\x01\x88\x01\x01\x42\r\n\x0b_git_commitB\x14\n\x12_dirty_diff_digest\"N\n\nRuntimeRef\x12\x0c\n\x04kind\x18\x01 \x01(\t\x12\x1a\n\x12\x65nvironment_digest\x18\x02 \x01(\t\x12\x16\n\x0epython_version\x18\x03 \x01(\t\"\xde\x01\n\nComputeRef\x12\x15\n\rcompute_class\x18\x01 \x01(\t\x12\x0c\n\x04pool\x18\x02 \x01(\t\x12\x18\n\x10\x61\x63\x63\x65lerator_kind\x18\x03 \x01(\t\x12\x1d\n\x15\x61\x63\x63\x65lerators_per_rank\x18\x04 \x01(\r\x12\x15\n\rcpus_per_rank\x18\x05 \x01(\x01\x12\x1d\n\x15memory_bytes_per_rank\x18\x06 \x01(\x04\x12\x13\n\x0bpreemptible\x18\x07 \x01(\x08\x12\'\n\x05price\x18\x08 \x01(\x0b\x32\x18.trackway_proto.v1.Price\"[\n\x10\x43heckpointPolicy\x12\x11\n\tkeep_last\x18\x01 \x01(\r\x12\x34\n\tin_flight\x18\x02 \x01(\x0e\x32!.trackway_proto.v1.InFlightPolicy\"|\n\x08Topology\x12\x12\n\nworld_size\x18\x01 \x01(\r\x12\x10\n\x08strategy\x18\x02 \x01(\t\x12\x11\n\tprecision\x18\x03 \x01(\t\x12\x37\n\ncheckpoint\x18\x04 \x01(\x0b\x32#.trackway_proto.v1.CheckpointPolicy\"D\n\x11\x45valuationPackRef\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x11\n\trequested\x18\x02 \x01(\t\x12\x0e\n\x06\x64igest\x18\x03 \x01(\t\"$\n\x07Trigger\x12\x0c\n\x04kind\x18\x01 \x01(\t\x12\x0b\n\x03ref\x18\x02 \x01(\t\"\x84\x01\n\rRetryOverride\x12\x34\n\x06reason\x18\x01 \x01(\x0e\x32$.trackway_proto.v1.TerminationReason\x12\x0b\n\x03max\x18\x02 \x01(\x05\x12\x1c\n\x0f\x62\x61\x63koff_seconds\x18\x03 \x01(\x01H\x00\x88\x01\x01\x42\x12\n\x10_backoff_seconds\"$\n\x07Tunable\x12\x0c\n\x04role\x18\x01 \x01(\t\x12\x0b\n\x03key\x18\x02 \x01(\t\"\xd7\x06\n\x07RunSpec\x12\x0f\n\x07project\x18\x01 \x01(\t\x12\x14\n\x0cmodel_family\x18\x02 \x01(\t\x12\r\n\x05owner\x18\x03 \x01(\t\x12\x13\n\x0b\x63riticality\x18\x04 \x01(\t\x12(\n\x06labels\x18\x05 \x03(\x0b\x32\x18.trackway_proto.v1.Label\x12\x12\n\nexperiment\x18\x06 \x01(\t\x12\x12\n\nhypothesis\x18\x07 \x01(\t\x12\x0c\n\x04seed\x18\x08 \x01(\x04\x12\x12\n\nseed_drawn\x18\t \x01(\x08\x12\x15\n\rdeterministic\x18\n \x01(\x08\x12+\n\x07trigger\x18\x0b \x01(\x0b\x32\x1a.trackway_proto.v1.Trigger\x12\x31\n\nentrypoint\x18\x0c \x01(\x0b\x32\x1d.trackway_proto.v1.Entrypoint\x12(\n\x04\x63ode\x18\r \x01(\x0b\x32\x1a.trackway_proto.v1.CodeRef\x12.\n\x07runtime\x18\x0e \x01(\x0b\x32\x1d.trackway_proto.v1.RuntimeRef\x12\x1c\n\x14hyperparameters_json\x18\x0f \x01(\t\x12\x15\n\rconfig_digest\x18\x10 \x01(\t\x12/\n\x08\x64\x61tasets\x18\x11 \x03(\x0b\x32\x1d.trackway_proto.v1.DatasetRef\x12.\n\x07\x63ompute\x18\x12 \x01(\x0b\x32\x1d.trackway_proto.v1.ComputeRef\x12-\n\x08topology\x18\x13 \x01(\x0b\x32\x1b.trackway_proto.v1.Topology\x12=\n\x0f\x65valuation_pack\x18\x14 \x01(\x0b\x32$.trackway_proto.v1.EvaluationPackRef\x12/\n\x05retry\x18\x15 \x03(\x0b\x32 .trackway_proto.v1.RetryOverride\x12\x14\n\x0cmax_attempts\x18\x16 \x01(\r\x12+\n\x07tunable\x18\x17 \x03(\x0b\x32\x1a.trackway_proto.v1.Tunable\x12\x13\n\x0bspec_digest\x18\x18 \x01(\t\x12\x18\n\x10\x65valuation_model\x18\x19 \x01(\t\x12\x15\n\rretry_ceiling\x18\x1a \x01(\r*\x88\x01\n\x0e\x45ntrypointKind\x12\x1f\n\x1b\x45NTRYPOINT_KIND_UNSPECIFIED\x10\x00\x12\x1c\n\x18\x45NTRYPOINT_KIND_FUNCTION\x10\x01\x12\x1a\n\x16\x45NTRYPOINT_KIND_SCRIPT\x10\x02\x12\x1b\n\x17\x45NTRYPOINT_KIND_COMMAND\x10\x03*h\n\x0eInFlightPolicy\x12 \n\x1cIN_FLIGHT_POLICY_UNSPECIFIED\x10\x00\x12\x19\n\x15IN_FLIGHT_POLICY_WAIT\x10\x01\x12\x19\n\x15IN_FLIGHT_POLICY_SKIP\x10\x02\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1ctrackway_proto/v1/spec.proto\x12\x11trackway_proto.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\"trackway_proto/v1/vocabulary.proto\"V\n\nDatasetRef\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x11\n\trequested\x18\x02 \x01(\t\x12\x17\n\x0fmanifest_digest\x18\x03 \x01(\t\x12\x0e\n\x06weight\x18\x04 \x01(\x01\"K\n\nEntrypoint\x12/\n\x04kind\x18\x01 \x01(\x0e\x32!.trackway_proto.v1.EntrypointKind\x12\x0c\n\x04\x61rgv\x18\x02 \x03(\t\"\x92\x01\n\x07\x43odeRef\x12\x11\n\trequested\x18\x01 \x01(\t\x12\x16\n\x0e\x61rchive_digest\x18\x02 \x01(\t\x12\x17\n\ngit_commit\x18\x03 \x01(\tH\x00\x88\x01\x01\x12\x1e\n\x11\x64irty_diff_digest\x18\x04 \x01(\tH\x01\x88\x01\x01\x42\r\n\x0b_git_commitB\x14\n\x12_dirty_diff_digest\"N\n\nRuntimeRef\x12\x0c\n\x04kind\x18\x01 \x01(\t\x12\x1a\n\x12\x65nvironment_digest\x18\x02 \x01(\t\x12\x16\n\x0epython_version\x18\x03 \x01(\t\"\xde\x01\n\nComputeRef\x12\x15\n\rcompute_class\x18\x01 \x01(\t\x12\x0c\n\x04pool\x18\x02 \x01(\t\x12\x18\n\x10\x61\x63\x63\x65lerator_kind\x18\x03 \x01(\t\x12\x1d\n\x15\x61\x63\x63\x65lerators_per_rank\x18\x04 \x01(\r\x12\x15\n\rcpus_per_rank\x18\x05 \x01(\x01\x12\x1d\n\x15memory_bytes_per_rank\x18\x06 \x01(\x04\x12\x13\n\x0bpreemptible\x18\x07 \x01(\x08\x12\'\n\x05price\x18\x08 \x01(\x0b\x32\x18.trackway_proto.v1.Price\"[\n\x10\x43heckpointPolicy\x12\x11\n\tkeep_last\x18\x01 \x01(\r\x12\x34\n\tin_flight\x18\x02 \x01(\x0e\x32!.trackway_proto.v1.InFlightPolicy\"\xaf\x01\n\x08Topology\x12\x12\n\nworld_size\x18\x01 \x01(\r\x12\x10\n\x08strategy\x18\x02 \x01(\t\x12\x11\n\tprecision\x18\x03 \x01(\t\x12\x37\n\ncheckpoint\x18\x04 \x01(\x0b\x32#.trackway_proto.v1.CheckpointPolicy\x12\x16\n\x0emin_world_size\x18\x32 \x01(\r\x12\x19\n\x11world_size_wait_s\x18\x33 \x01(\x01\"D\n\x11\x45valuationPackRef\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x11\n\trequested\x18\x02 \x01(\t\x12\x0e\n\x06\x64igest\x18\x03 \x01(\t\"$\n\x07Trigger\x12\x0c\n\x04kind\x18\x01 \x01(\t\x12\x0b\n\x03ref\x18\x02 \x01(\t\"\x94\x01\n\rRetryOverride\x12\x34\n\x06reason\x18\x01 \x01(\x0e\x32$.trackway_proto.v1.TerminationReason\x12\x0b\n\x03max\x18\x02 \x01(\x05\x12\x1c\n\x0f\x62\x61\x63koff_seconds\x18\x03 \x01(\x01H\x00\x88\x01\x01\x12\x0e\n\x06mutate\x18\x32 \x03(\tB\x12\n\x10_backoff_seconds\"$\n\x07Tunable\x12\x0c\n\x04role\x18\x01 \x01(\t\x12\x0b\n\x03key\x18\x02 \x01(\t\"\xe8\x01\n\x06Limits\x12\x18\n\x0bwall_time_s\x18\x01 \x01(\x01H\x00\x88\x01\x01\x12\x31\n\x08\x64\x65\x61\x64line\x18\x02 \x01(\x0b\x32\x1a.google.protobuf.TimestampH\x01\x88\x01\x01\x12\x17\n\ndeadline_s\x18\x03 \x01(\x01H\x02\x88\x01\x01\x12\x14\n\x07stall_s\x18\x04 \x01(\x01H\x03\x88\x01\x01\x12\x19\n\x0c\x66irst_step_s\x18\x05 \x01(\x01H\x04\x88\x01\x01\x42\x0e\n\x0c_wall_time_sB\x0b\n\t_deadlineB\r\n\x0b_deadline_sB\n\n\x08_stall_sB\x0f\n\r_first_step_s\"\x83\x01\n\x0b\x46\x61ilureRule\x12\x16\n\texit_code\x18\x01 \x01(\x05H\x00\x88\x01\x01\x12\x10\n\x03log\x18\x02 \x01(\tH\x01\x88\x01\x01\x12\x34\n\x06reason\x18\x03 \x01(\x0e\x32$.trackway_proto.v1.TerminationReasonB\x0c\n\n_exit_codeB\x06\n\x04_log\"\x9f\x08\n\x07RunSpec\x12\x0f\n\x07project\x18\x01 \x01(\t\x12\x14\n\x0cmodel_family\x18\x02 \x01(\t\x12\r\n\x05owner\x18\x03 \x01(\t\x12\x13\n\x0b\x63riticality\x18\x04 \x01(\t\x12(\n\x06labels\x18\x05 \x03(\x0b\x32\x18.trackway_proto.v1.Label\x12\x12\n\nexperiment\x18\x06 \x01(\t\x12\x12\n\nhypothesis\x18\x07 \x01(\t\x12\x0c\n\x04seed\x18\x08 \x01(\x04\x12\x12\n\nseed_drawn\x18\t \x01(\x08\x12\x15\n\rdeterministic\x18\n \x01(\x08\x12+\n\x07trigger\x18\x0b \x01(\x0b\x32\x1a.trackway_proto.v1.Trigger\x12\x31\n\nentrypoint\x18\x0c \x01(\x0b\x32\x1d.trackway_proto.v1.Entrypoint\x12(\n\x04\x63ode\x18\r \x01(\x0b\x32\x1a.trackway_proto.v1.CodeRef\x12.\n\x07runtime\x18\x0e \x01(\x0b\x32\x1d.trackway_proto.v1.RuntimeRef\x12\x1c\n\x14hyperparameters_json\x18\x0f \x01(\t\x12\x15\n\rconfig_digest\x18\x10 \x01(\t\x12/\n\x08\x64\x61tasets\x18\x11 \x03(\x0b\x32\x1d.trackway_proto.v1.DatasetRef\x12.\n\x07\x63ompute\x18\x12 \x01(\x0b\x32\x1d.trackway_proto.v1.ComputeRef\x12-\n\x08topology\x18\x13 \x01(\x0b\x32\x1b.trackway_proto.v1.Topology\x12=\n\x0f\x65valuation_pack\x18\x14 \x01(\x0b\x32$.trackway_proto.v1.EvaluationPackRef\x12/\n\x05retry\x18\x15 \x03(\x0b\x32 .trackway_proto.v1.RetryOverride\x12\x14\n\x0cmax_attempts\x18\x16 \x01(\r\x12+\n\x07tunable\x18\x17 \x03(\x0b\x32\x1a.trackway_proto.v1.Tunable\x12\x13\n\x0bspec_digest\x18\x18 \x01(\t\x12\x18\n\x10\x65valuation_model\x18\x19 \x01(\t\x12\x15\n\rretry_ceiling\x18\x1a \x01(\r\x12;\n\x14\x63ompute_alternatives\x18\x32 \x03(\x0b\x32\x1d.trackway_proto.v1.ComputeRef\x12.\n\x06limits\x18( \x01(\x0b\x32\x19.trackway_proto.v1.LimitsH\x00\x88\x01\x01\x12\x35\n\rfailure_rules\x18) \x03(\x0b\x32\x1e.trackway_proto.v1.FailureRule\x12\x17\n\x0fnon_finite_loss\x18* \x01(\tB\t\n\x07_limits*\x88\x01\n\x0e\x45ntrypointKind\x12\x1f\n\x1b\x45NTRYPOINT_KIND_UNSPECIFIED\x10\x00\x12\x1c\n\x18\x45NTRYPOINT_KIND_FUNCTION\x10\x01\x12\x1a\n\x16\x45NTRYPOINT_KIND_SCRIPT\x10\x02\x12\x1b\n\x17\x45NTRYPOINT_KIND_COMMAND\x10\x03*h\n\x0eInFlightPolicy\x12 \n\x1cIN_FLIGHT_POLICY_UNSPECIFIED\x10\x00\x12\x19\n\x15IN_FLIGHT_POLICY_WAIT\x10\x01\x12\x19\n\x15IN_FLIGHT_POLICY_SKIP\x10\x02\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'trackway_proto.v1.spec_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_ENTRYPOINTKIND']._serialized_start=2065
-  _globals['_ENTRYPOINTKIND']._serialized_end=2201
-  _globals['_INFLIGHTPOLICY']._serialized_start=2203
-  _globals['_INFLIGHTPOLICY']._serialized_end=2307
-  _globals['_DATASETREF']._serialized_start=87
-  _globals['_DATASETREF']._serialized_end=173
-  _globals['_ENTRYPOINT']._serialized_start=175
-  _globals['_ENTRYPOINT']._serialized_end=250
-  _globals['_CODEREF']._serialized_start=253
-  _globals['_CODEREF']._serialized_end=399
-  _globals['_RUNTIMEREF']._serialized_start=401
-  _globals['_RUNTIMEREF']._serialized_end=479
-  _globals['_COMPUTEREF']._serialized_start=482
-  _globals['_COMPUTEREF']._serialized_end=704
-  _globals['_CHECKPOINTPOLICY']._serialized_start=706
-  _globals['_CHECKPOINTPOLICY']._serialized_end=797
-  _globals['_TOPOLOGY']._serialized_start=799
-  _globals['_TOPOLOGY']._serialized_end=923
-  _globals['_EVALUATIONPACKREF']._serialized_start=925
-  _globals['_EVALUATIONPACKREF']._serialized_end=993
-  _globals['_TRIGGER']._serialized_start=995
-  _globals['_TRIGGER']._serialized_end=1031
-  _globals['_RETRYOVERRIDE']._serialized_start=1034
-  _globals['_RETRYOVERRIDE']._serialized_end=1166
-  _globals['_TUNABLE']._serialized_start=1168
-  _globals['_TUNABLE']._serialized_end=1204
-  _globals['_RUNSPEC']._serialized_start=1207
-  _globals['_RUNSPEC']._serialized_end=2062
+  _globals['_ENTRYPOINTKIND']._serialized_start=2735
+  _globals['_ENTRYPOINTKIND']._serialized_end=2871
+  _globals['_INFLIGHTPOLICY']._serialized_start=2873
+  _globals['_INFLIGHTPOLICY']._serialized_end=2977
+  _globals['_DATASETREF']._serialized_start=120
+  _globals['_DATASETREF']._serialized_end=206
+  _globals['_ENTRYPOINT']._serialized_start=208
+  _globals['_ENTRYPOINT']._serialized_end=283
+  _globals['_CODEREF']._serialized_start=286
+  _globals['_CODEREF']._serialized_end=432
+  _globals['_RUNTIMEREF']._serialized_start=434
+  _globals['_RUNTIMEREF']._serialized_end=512
+  _globals['_COMPUTEREF']._serialized_start=515
+  _globals['_COMPUTEREF']._serialized_end=737
+  _globals['_CHECKPOINTPOLICY']._serialized_start=739
+  _globals['_CHECKPOINTPOLICY']._serialized_end=830
+  _globals['_TOPOLOGY']._serialized_start=833
+  _globals['_TOPOLOGY']._serialized_end=1008
+  _globals['_EVALUATIONPACKREF']._serialized_start=1010
+  _globals['_EVALUATIONPACKREF']._serialized_end=1078
+  _globals['_TRIGGER']._serialized_start=1080
+  _globals['_TRIGGER']._serialized_end=1116
+  _globals['_RETRYOVERRIDE']._serialized_start=1119
+  _globals['_RETRYOVERRIDE']._serialized_end=1267
+  _globals['_TUNABLE']._serialized_start=1269
+  _globals['_TUNABLE']._serialized_end=1305
+  _globals['_LIMITS']._serialized_start=1308
+  _globals['_LIMITS']._serialized_end=1540
+  _globals['_FAILURERULE']._serialized_start=1543
+  _globals['_FAILURERULE']._serialized_end=1674
+  _globals['_RUNSPEC']._serialized_start=1677
+  _globals['_RUNSPEC']._serialized_end=2732
 # @@protoc_insertion_point(module_scope)

@@ -6,6 +6,7 @@ A run's inputs after submission: explicit, resolved once, immutable."""
 from collections import abc as _abc
 from google.protobuf import descriptor as _descriptor
 from google.protobuf import message as _message
+from google.protobuf import timestamp_pb2 as _timestamp_pb2
 from google.protobuf.internal import containers as _containers
 from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
 from trackway_proto.v1 import vocabulary_pb2 as _vocabulary_pb2
@@ -257,11 +258,17 @@ class Topology(_message.Message):
     STRATEGY_FIELD_NUMBER: _builtins.int
     PRECISION_FIELD_NUMBER: _builtins.int
     CHECKPOINT_FIELD_NUMBER: _builtins.int
+    MIN_WORLD_SIZE_FIELD_NUMBER: _builtins.int
+    WORLD_SIZE_WAIT_S_FIELD_NUMBER: _builtins.int
     world_size: _builtins.int
     """Ranks, ≥ 1."""
     strategy: _builtins.str
     """`ddp` or `single`."""
     precision: _builtins.str
+    min_world_size: _builtins.int
+    """Ranks that a smaller gang has at least; 0 or `world_size`: only the whole gang runs."""
+    world_size_wait_s: _builtins.float
+    """How long the whole gang is waited for before a smaller one starts."""
     @_builtins.property
     def checkpoint(self) -> Global___CheckpointPolicy: ...
     def __init__(
@@ -271,10 +278,12 @@ class Topology(_message.Message):
         strategy: _builtins.str = ...,
         precision: _builtins.str = ...,
         checkpoint: Global___CheckpointPolicy | None = ...,
+        min_world_size: _builtins.int = ...,
+        world_size_wait_s: _builtins.float = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["checkpoint", b"checkpoint"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["checkpoint", b"checkpoint", "precision", b"precision", "strategy", b"strategy", "world_size", b"world_size"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["checkpoint", b"checkpoint", "min_world_size", b"min_world_size", "precision", b"precision", "strategy", b"strategy", "world_size", b"world_size", "world_size_wait_s", b"world_size_wait_s"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -336,21 +345,27 @@ class RetryOverride(_message.Message):
     REASON_FIELD_NUMBER: _builtins.int
     MAX_FIELD_NUMBER: _builtins.int
     BACKOFF_SECONDS_FIELD_NUMBER: _builtins.int
+    MUTATE_FIELD_NUMBER: _builtins.int
     reason: _vocabulary_pb2.TerminationReason.ValueType
     max: _builtins.int
     """Retries this reason may cost; -1 is unlimited."""
     backoff_seconds: _builtins.float
     """Wait before each retry; the reason's own backoff when absent."""
+    @_builtins.property
+    def mutate(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """Steps by which the next attempt may differ, in the order they are tried; empty: the reason's own."""
+
     def __init__(
         self,
         *,
         reason: _vocabulary_pb2.TerminationReason.ValueType = ...,
         max: _builtins.int = ...,
         backoff_seconds: _builtins.float | None = ...,
+        mutate: _abc.Iterable[_builtins.str] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_backoff_seconds", b"_backoff_seconds", "backoff_seconds", b"backoff_seconds"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_backoff_seconds", b"_backoff_seconds", "backoff_seconds", b"backoff_seconds", "max", b"max", "reason", b"reason"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_backoff_seconds", b"_backoff_seconds", "backoff_seconds", b"backoff_seconds", "max", b"max", "mutate", b"mutate", "reason", b"reason"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__backoff_seconds: _TypeAlias = _typing.Literal["backoff_seconds"]  # noqa: Y015
     _WhichOneofArgType__backoff_seconds: _TypeAlias = _typing.Literal["_backoff_seconds", b"_backoff_seconds"]  # noqa: Y015
@@ -365,7 +380,7 @@ class Tunable(_message.Message):
     ROLE_FIELD_NUMBER: _builtins.int
     KEY_FIELD_NUMBER: _builtins.int
     role: _builtins.str
-    """micro_batch, accumulation, activation_checkpointing or loader_workers."""
+    """micro_batch, accumulation, activation_checkpointing, shards, loader_workers or learning_rate."""
     key: _builtins.str
     """Key of `hyperparameters`."""
     def __init__(
@@ -381,6 +396,100 @@ class Tunable(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___Tunable: _TypeAlias = Tunable  # noqa: Y015
+
+@_typing.final
+class Limits(_message.Message):
+    """How long things may take; absent: no limit, or the default that is named."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    WALL_TIME_S_FIELD_NUMBER: _builtins.int
+    DEADLINE_FIELD_NUMBER: _builtins.int
+    DEADLINE_S_FIELD_NUMBER: _builtins.int
+    STALL_S_FIELD_NUMBER: _builtins.int
+    FIRST_STEP_S_FIELD_NUMBER: _builtins.int
+    wall_time_s: _builtins.float
+    """Per attempt, from the moment the cluster granted its resources; then WALLTIME."""
+    deadline_s: _builtins.float
+    """The same in seconds after the submission."""
+    stall_s: _builtins.float
+    """Without progress after the first step; 0: for ever. Default: 300 s, or 20 times the median step if that is more."""
+    first_step_s: _builtins.float
+    """Until the first step; 0: for ever. Default: 1800 s."""
+    @_builtins.property
+    def deadline(self) -> _timestamp_pb2.Timestamp:
+        """Of the run; then DEADLINE_EXCEEDED. At most one of the two."""
+
+    def __init__(
+        self,
+        *,
+        wall_time_s: _builtins.float | None = ...,
+        deadline: _timestamp_pb2.Timestamp | None = ...,
+        deadline_s: _builtins.float | None = ...,
+        stall_s: _builtins.float | None = ...,
+        first_step_s: _builtins.float | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_deadline", b"_deadline", "_deadline_s", b"_deadline_s", "_first_step_s", b"_first_step_s", "_stall_s", b"_stall_s", "_wall_time_s", b"_wall_time_s", "deadline", b"deadline", "deadline_s", b"deadline_s", "first_step_s", b"first_step_s", "stall_s", b"stall_s", "wall_time_s", b"wall_time_s"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_deadline", b"_deadline", "_deadline_s", b"_deadline_s", "_first_step_s", b"_first_step_s", "_stall_s", b"_stall_s", "_wall_time_s", b"_wall_time_s", "deadline", b"deadline", "deadline_s", b"deadline_s", "first_step_s", b"first_step_s", "stall_s", b"stall_s", "wall_time_s", b"wall_time_s"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__deadline: _TypeAlias = _typing.Literal["deadline"]  # noqa: Y015
+    _WhichOneofArgType__deadline: _TypeAlias = _typing.Literal["_deadline", b"_deadline"]  # noqa: Y015
+    _WhichOneofReturnType__deadline_s: _TypeAlias = _typing.Literal["deadline_s"]  # noqa: Y015
+    _WhichOneofArgType__deadline_s: _TypeAlias = _typing.Literal["_deadline_s", b"_deadline_s"]  # noqa: Y015
+    _WhichOneofReturnType__first_step_s: _TypeAlias = _typing.Literal["first_step_s"]  # noqa: Y015
+    _WhichOneofArgType__first_step_s: _TypeAlias = _typing.Literal["_first_step_s", b"_first_step_s"]  # noqa: Y015
+    _WhichOneofReturnType__stall_s: _TypeAlias = _typing.Literal["stall_s"]  # noqa: Y015
+    _WhichOneofArgType__stall_s: _TypeAlias = _typing.Literal["_stall_s", b"_stall_s"]  # noqa: Y015
+    _WhichOneofReturnType__wall_time_s: _TypeAlias = _typing.Literal["wall_time_s"]  # noqa: Y015
+    _WhichOneofArgType__wall_time_s: _TypeAlias = _typing.Literal["_wall_time_s", b"_wall_time_s"]  # noqa: Y015
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__deadline) -> _WhichOneofReturnType__deadline | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__deadline_s) -> _WhichOneofReturnType__deadline_s | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__first_step_s) -> _WhichOneofReturnType__first_step_s | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__stall_s) -> _WhichOneofReturnType__stall_s | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__wall_time_s) -> _WhichOneofReturnType__wall_time_s | None: ...
+
+Global___Limits: _TypeAlias = Limits  # noqa: Y015
+
+@_typing.final
+class FailureRule(_message.Message):
+    """The user's own meaning of an exit code or of a printed line; exactly one of the two."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    EXIT_CODE_FIELD_NUMBER: _builtins.int
+    LOG_FIELD_NUMBER: _builtins.int
+    REASON_FIELD_NUMBER: _builtins.int
+    exit_code: _builtins.int
+    log: _builtins.str
+    """RE2 expression, searched in every line."""
+    reason: _vocabulary_pb2.TerminationReason.ValueType
+    def __init__(
+        self,
+        *,
+        exit_code: _builtins.int | None = ...,
+        log: _builtins.str | None = ...,
+        reason: _vocabulary_pb2.TerminationReason.ValueType = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_exit_code", b"_exit_code", "_log", b"_log", "exit_code", b"exit_code", "log", b"log"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_exit_code", b"_exit_code", "_log", b"_log", "exit_code", b"exit_code", "log", b"log", "reason", b"reason"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__exit_code: _TypeAlias = _typing.Literal["exit_code"]  # noqa: Y015
+    _WhichOneofArgType__exit_code: _TypeAlias = _typing.Literal["_exit_code", b"_exit_code"]  # noqa: Y015
+    _WhichOneofReturnType__log: _TypeAlias = _typing.Literal["log"]  # noqa: Y015
+    _WhichOneofArgType__log: _TypeAlias = _typing.Literal["_log", b"_log"]  # noqa: Y015
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__exit_code) -> _WhichOneofReturnType__exit_code | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__log) -> _WhichOneofReturnType__log | None: ...
+
+Global___FailureRule: _TypeAlias = FailureRule  # noqa: Y015
 
 @_typing.final
 class RunSpec(_message.Message):
@@ -412,6 +521,10 @@ class RunSpec(_message.Message):
     SPEC_DIGEST_FIELD_NUMBER: _builtins.int
     EVALUATION_MODEL_FIELD_NUMBER: _builtins.int
     RETRY_CEILING_FIELD_NUMBER: _builtins.int
+    COMPUTE_ALTERNATIVES_FIELD_NUMBER: _builtins.int
+    LIMITS_FIELD_NUMBER: _builtins.int
+    FAILURE_RULES_FIELD_NUMBER: _builtins.int
+    NON_FINITE_LOSS_FIELD_NUMBER: _builtins.int
     project: _builtins.str
     model_family: _builtins.str
     owner: _builtins.str
@@ -434,6 +547,8 @@ class RunSpec(_message.Message):
     """`module:function` of the code archive that builds the model for evaluation from the hyperparameters."""
     retry_ceiling: _builtins.int
     """Retries in a row, for any reason, without a newly committed checkpoint."""
+    non_finite_loss: _builtins.str
+    """`fail` (default): a loss that is not finite ends the attempt as NUMERIC_DIVERGENCE; `ignore`: it is only recorded."""
     @_builtins.property
     def labels(self) -> _containers.RepeatedCompositeFieldContainer[_vocabulary_pb2.Label]: ...
     @_builtins.property
@@ -456,6 +571,14 @@ class RunSpec(_message.Message):
     def retry(self) -> _containers.RepeatedCompositeFieldContainer[Global___RetryOverride]: ...
     @_builtins.property
     def tunable(self) -> _containers.RepeatedCompositeFieldContainer[Global___Tunable]: ...
+    @_builtins.property
+    def compute_alternatives(self) -> _containers.RepeatedCompositeFieldContainer[Global___ComputeRef]:
+        """Classes to go on to, in this order, when the memory of the one before is not enough."""
+
+    @_builtins.property
+    def limits(self) -> Global___Limits: ...
+    @_builtins.property
+    def failure_rules(self) -> _containers.RepeatedCompositeFieldContainer[Global___FailureRule]: ...
     def __init__(
         self,
         *,
@@ -485,11 +608,17 @@ class RunSpec(_message.Message):
         spec_digest: _builtins.str = ...,
         evaluation_model: _builtins.str = ...,
         retry_ceiling: _builtins.int = ...,
+        compute_alternatives: _abc.Iterable[Global___ComputeRef] | None = ...,
+        limits: Global___Limits | None = ...,
+        failure_rules: _abc.Iterable[Global___FailureRule] | None = ...,
+        non_finite_loss: _builtins.str = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["code", b"code", "compute", b"compute", "entrypoint", b"entrypoint", "evaluation_pack", b"evaluation_pack", "runtime", b"runtime", "topology", b"topology", "trigger", b"trigger"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_limits", b"_limits", "code", b"code", "compute", b"compute", "entrypoint", b"entrypoint", "evaluation_pack", b"evaluation_pack", "limits", b"limits", "runtime", b"runtime", "topology", b"topology", "trigger", b"trigger"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["code", b"code", "compute", b"compute", "config_digest", b"config_digest", "criticality", b"criticality", "datasets", b"datasets", "deterministic", b"deterministic", "entrypoint", b"entrypoint", "evaluation_model", b"evaluation_model", "evaluation_pack", b"evaluation_pack", "experiment", b"experiment", "hyperparameters_json", b"hyperparameters_json", "hypothesis", b"hypothesis", "labels", b"labels", "max_attempts", b"max_attempts", "model_family", b"model_family", "owner", b"owner", "project", b"project", "retry", b"retry", "retry_ceiling", b"retry_ceiling", "runtime", b"runtime", "seed", b"seed", "seed_drawn", b"seed_drawn", "spec_digest", b"spec_digest", "topology", b"topology", "trigger", b"trigger", "tunable", b"tunable"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_limits", b"_limits", "code", b"code", "compute", b"compute", "compute_alternatives", b"compute_alternatives", "config_digest", b"config_digest", "criticality", b"criticality", "datasets", b"datasets", "deterministic", b"deterministic", "entrypoint", b"entrypoint", "evaluation_model", b"evaluation_model", "evaluation_pack", b"evaluation_pack", "experiment", b"experiment", "failure_rules", b"failure_rules", "hyperparameters_json", b"hyperparameters_json", "hypothesis", b"hypothesis", "labels", b"labels", "limits", b"limits", "max_attempts", b"max_attempts", "model_family", b"model_family", "non_finite_loss", b"non_finite_loss", "owner", b"owner", "project", b"project", "retry", b"retry", "retry_ceiling", b"retry_ceiling", "runtime", b"runtime", "seed", b"seed", "seed_drawn", b"seed_drawn", "spec_digest", b"spec_digest", "topology", b"topology", "trigger", b"trigger", "tunable", b"tunable"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    def WhichOneof(self, oneof_group: _Never) -> None: ...
+    _WhichOneofReturnType__limits: _TypeAlias = _typing.Literal["limits"]  # noqa: Y015
+    _WhichOneofArgType__limits: _TypeAlias = _typing.Literal["_limits", b"_limits"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__limits) -> _WhichOneofReturnType__limits | None: ...
 
 Global___RunSpec: _TypeAlias = RunSpec  # noqa: Y015

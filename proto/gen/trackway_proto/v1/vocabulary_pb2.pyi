@@ -179,6 +179,26 @@ AUTHORITY_LOG_SIGNATURE: Authority.ValueType  # 6
 AUTHORITY_NONE: Authority.ValueType  # 7
 Global___Authority: _TypeAlias = Authority  # noqa: Y015
 
+class _Stance:
+    ValueType = _typing.NewType("ValueType", _builtins.int)
+    V: _TypeAlias = ValueType  # noqa: Y015
+
+class _StanceEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Stance.ValueType], _builtins.type):
+    DESCRIPTOR: _descriptor.EnumDescriptor
+    STANCE_UNSPECIFIED: _Stance.ValueType  # 0
+    STANCE_SUPPORTS: _Stance.ValueType  # 1
+    STANCE_CONTRADICTS: _Stance.ValueType  # 2
+    STANCE_NEUTRAL: _Stance.ValueType  # 3
+
+class Stance(_Stance, metaclass=_StanceEnumTypeWrapper):
+    """What an observation says about the verdict."""
+
+STANCE_UNSPECIFIED: Stance.ValueType  # 0
+STANCE_SUPPORTS: Stance.ValueType  # 1
+STANCE_CONTRADICTS: Stance.ValueType  # 2
+STANCE_NEUTRAL: Stance.ValueType  # 3
+Global___Stance: _TypeAlias = Stance  # noqa: Y015
+
 class _NextMove:
     ValueType = _typing.NewType("ValueType", _builtins.int)
     V: _TypeAlias = ValueType  # noqa: Y015
@@ -395,6 +415,7 @@ class Evidence(_message.Message):
     EXCERPT_FIELD_NUMBER: _builtins.int
     RANK_FIELD_NUMBER: _builtins.int
     BLOB_DIGEST_FIELD_NUMBER: _builtins.int
+    STANCE_FIELD_NUMBER: _builtins.int
     source: _builtins.str
     """What was looked at, such as "rank 1 exit status"."""
     authority: Global___Authority.ValueType
@@ -405,6 +426,7 @@ class Evidence(_message.Message):
     """At most 2 KiB; longer evidence is a blob."""
     rank: _builtins.int
     blob_digest: _builtins.str
+    stance: Global___Stance.ValueType
     def __init__(
         self,
         *,
@@ -415,10 +437,11 @@ class Evidence(_message.Message):
         excerpt: _builtins.str = ...,
         rank: _builtins.int | None = ...,
         blob_digest: _builtins.str | None = ...,
+        stance: Global___Stance.ValueType = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_blob_digest", b"_blob_digest", "_observed_at_ms", b"_observed_at_ms", "_rank", b"_rank", "blob_digest", b"blob_digest", "observed_at_ms", b"observed_at_ms", "rank", b"rank"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_blob_digest", b"_blob_digest", "_observed_at_ms", b"_observed_at_ms", "_rank", b"_rank", "authority", b"authority", "blob_digest", b"blob_digest", "excerpt", b"excerpt", "observed_at_ms", b"observed_at_ms", "rank", b"rank", "role", b"role", "source", b"source"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_blob_digest", b"_blob_digest", "_observed_at_ms", b"_observed_at_ms", "_rank", b"_rank", "authority", b"authority", "blob_digest", b"blob_digest", "excerpt", b"excerpt", "observed_at_ms", b"observed_at_ms", "rank", b"rank", "role", b"role", "source", b"source", "stance", b"stance"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__blob_digest: _TypeAlias = _typing.Literal["blob_digest"]  # noqa: Y015
     _WhichOneofArgType__blob_digest: _TypeAlias = _typing.Literal["_blob_digest", b"_blob_digest"]  # noqa: Y015

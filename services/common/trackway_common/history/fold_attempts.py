@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from trackway_common.events import (
     AttemptEnded,
+    AttemptReclassified,
     AttemptRunning,
     AttemptStarted,
     AttemptStarting,
@@ -48,4 +49,6 @@ def _evolve(attempt: AttemptHistory, fact: Fact) -> AttemptHistory:
             return replace(attempt, stopping=fact)
         case AttemptEnded():
             return replace(attempt, ended=fact)
+        case AttemptReclassified():
+            return replace(attempt, reclassified=fact)
     return attempt

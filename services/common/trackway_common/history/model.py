@@ -8,6 +8,7 @@ from datetime import datetime
 from trackway_common.events import (
     AttemptEnded,
     AttemptPlaced,
+    AttemptReclassified,
     AttemptRefused,
     AttemptRunning,
     AttemptStarted,
@@ -71,6 +72,8 @@ class AttemptHistory:
     stopping: AttemptStopping | None = None
     ended: AttemptEnded | None = None
     """After a write-off it is late evidence, which changes no decision."""
+    reclassified: AttemptReclassified | None = None
+    """The newest verdict of a later classifier, where it differs; no decision hangs on it."""
     decision: RetryDecided | None = None
     claims: int = 0
     """Agents that took the attempt over; more than 1 after a restart of its agent."""

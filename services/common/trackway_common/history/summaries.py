@@ -47,6 +47,7 @@ _TIME_FIELDS: Mapping[type, str] = MappingProxyType(
         e.CheckpointAbandoned: "abandoned_at",
         e.AttemptStopping: "stopping_at",
         e.AttemptEnded: "ended_at",
+        e.AttemptReclassified: "reclassified_at",
         e.CheckpointCommitted: "committed_at",
         e.EvaluationRequested: "requested_at",
         e.EvaluationStarted: "started_at",
@@ -118,6 +119,10 @@ def _ended(fact: e.AttemptEnded) -> str:
     return f"attempt {fact.attempt} ended: {fact.reason}: {one_line(fact.cause, EXCERPT)}"
 
 
+def _reclassified(fact: e.AttemptReclassified) -> str:
+    return f"judged again by classifier {fact.classifier_version}: {fact.reason}: {one_line(fact.cause, EXCERPT)}"
+
+
 def _capture(fact: e.CheckpointStarted) -> str:
     blocked = f"training blocked {seconds_text(fact.blocked_seconds)}"
     return f"checkpoint of step {fact.step} captured ({bytes_text(fact.size_bytes)}, {blocked})"
@@ -169,6 +174,7 @@ _SUMMARIES: Mapping[type, Callable[[Any], str]] = MappingProxyType(
         e.CheckpointAbandoned: lambda f: f"checkpoint of step {f.step} abandoned: {one_line(f.why, EXCERPT)}",
         e.AttemptStopping: lambda f: f"stopping: {one_line(f.why, EXCERPT)}",
         e.AttemptEnded: _ended,
+        e.AttemptReclassified: _reclassified,
         e.FenceRaised: lambda f: f"commit log fenced for epoch {f.epoch}",
         e.CheckpointCommitted: _committed,
         e.CheckpointHeld: lambda f: f"checkpoint of slot {f.commit_slot} held by {f.consumer}",
