@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 import signal
 import sys
 from collections.abc import Awaitable, Callable
@@ -16,6 +17,7 @@ from trackway_common.kafka_connection import refuse_wrong_credentials
 from trackway_common.kafka_log import KafkaEventLog
 from trackway_common.settings import ServiceSettings
 from trackway_common.telemetry import configure_logging, configure_tracing
+from trackway_common.variables import unknown_variables
 
 log = logging.getLogger(__name__)
 
@@ -55,6 +57,7 @@ async def _run(service: str, kind: type[S], main: Main[S]) -> int:
 async def _serve(service: str, kind: type[S], main: Main[S]) -> None:
     settings = read_settings(kind)
     configure_logging(service, settings.telemetry.log_level)
+    warn_of_unknown(kind)
     configure_tracing(service, settings.telemetry)
     await refuse_wrong_credentials(settings.kafka)
     event_log = KafkaEventLog(settings.kafka)
@@ -62,6 +65,12 @@ async def _serve(service: str, kind: type[S], main: Main[S]) -> None:
         await main(settings, event_log)
     finally:
         await event_log.close()
+
+
+def warn_of_unknown(kind: type[ServiceSettings]) -> None:
+    """Log each variable of the environment that looks like a setting and is none."""
+    for name, closest in unknown_variables(kind, os.environ).items():
+        log.warning("unknown variable ignored", extra={"variable": name, "closest": closest})
 
 
 async def _until_stopped(work: Awaitable[None], stop: asyncio.Event) -> None:

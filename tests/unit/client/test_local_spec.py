@@ -59,7 +59,6 @@ def test_stack_holds_every_part_and_services_wait_for_the_log(plan: Plan) -> Non
     assert agent.env["TRACKWAY_RPC__LISTEN"] == agent.endpoint
     assert agent.env["TRACKWAY_RAY__ADDRESS"] == specs["ray"].endpoint
     assert agent.env["RAY_AUTH_TOKEN_PATH"] == specs["ray"].env["RAY_AUTH_TOKEN_PATH"]
-    assert agent.env["TRACKWAY_SCHEDULER__ENDPOINT"] == specs["scheduler"].endpoint
     assert agent.env["TRACKWAY_STORE__URL"] == f"file://{plan.folder.objects}"
 
 

@@ -93,7 +93,6 @@ def test_settings_come_from_the_environment(monkeypatch):
         "TRACKWAY_KAFKA__BOOTSTRAP": "h:1",
         "TRACKWAY_STORE__URL": "file:///objects",
         "TRACKWAY_COMPUTE_CATALOGUE": "/c.yaml",
-        "TRACKWAY_SCHEDULER__ENDPOINT": "h:2",
         "TRACKWAY_LEASE__WRITE_OFF_AFTER_S": "90",
     }.items():
         monkeypatch.setenv(name, value)

@@ -46,7 +46,6 @@ def _env(plan: Plan, name: str) -> dict[str, str]:
         "TRACKWAY_STORE__URL": plan.folder.objects.as_uri(),
         "TRACKWAY_RPC__LISTEN": address,
         "TRACKWAY_RPC__ADVERTISE": address,
-        "TRACKWAY_SCHEDULER__ENDPOINT": plan.address("scheduler"),
         "TRACKWAY_RAY__ADDRESS": plan.address(ray_head.NAME),
         "TRACKWAY_COMPUTE_CATALOGUE": str(plan.folder.catalogue),
         "TRACKWAY_TELEMETRY__TRACE_FILE": str(plan.folder.traces / f"{name}.jsonl"),
