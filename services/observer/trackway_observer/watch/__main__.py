@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import signal
 import sys
-import tempfile
 import threading
 
 import faust
@@ -22,9 +21,11 @@ def main() -> None:
     configure_logging("watch", settings.telemetry.log_level)
     limits = Thresholds(heartbeat_s=settings.watch.heartbeat_s, progress_s=settings.watch.progress_s)
     threading.Thread(target=_end_with_parent, daemon=True).start()
-    with tempfile.TemporaryDirectory(prefix="trackway-watch-") as folder:
-        app = build_app(settings.kafka, limits, folder)
-        faust.Worker(app, quiet=True, override_logging=False, redirect_stdouts=False).execute_from_commandline()
+    app = build_app(settings.kafka, limits)
+    worker = faust.Worker(app, quiet=True, override_logging=False, redirect_stdouts=False)
+    # It would write escape sequences for a terminal into the log.
+    worker.spinner = None
+    worker.execute_from_commandline()
 
 
 def _end_with_parent() -> None:

@@ -7,6 +7,7 @@ no table, its handlers let nothing escape, and what it publishes is advice that 
 from __future__ import annotations
 
 import logging
+import os
 import time
 from collections.abc import AsyncIterator
 
@@ -28,13 +29,9 @@ SESSION_TIMEOUT_S = 6.0
 """The least that a broker allows (group.min.session.timeout.ms)."""
 
 
-def build_app(kafka: KafkaSettings, limits: Thresholds, folder: str) -> faust.App:
-    """Return the app, ready to be run by a worker.
-
-    Args:
-        folder: where Faust keeps what it wants on disk; nothing of ours.
-    """
-    app = _app(kafka, folder)
+def build_app(kafka: KafkaSettings, limits: Thresholds) -> faust.App:
+    """Return the app, ready to be run by a worker."""
+    app = _app(kafka)
     pulses = Pulses(limits, time.monotonic, lambda: time.time_ns() // 1_000_000)
     telemetry = app.topic(TELEMETRY, **_RAW)
     attempts = app.topic(ATTEMPTS, **_RAW)
@@ -59,8 +56,15 @@ def build_app(kafka: KafkaSettings, limits: Thresholds, folder: str) -> faust.Ap
     return app
 
 
-def _app(kafka: KafkaSettings, folder: str) -> faust.App:
-    return faust.App(
+class _FolderlessApp(faust.App):  # type: ignore[misc] # Faust ships no types
+    """Makes no folders for tables, as there are none: those of a killed process would stay for ever."""
+
+    def _create_directories(self) -> None:
+        pass
+
+
+def _app(kafka: KafkaSettings) -> faust.App:
+    return _FolderlessApp(
         GROUP,
         broker=[f"kafka://{address}" for address in kafka.bootstrap.split(",")],
         broker_credentials=_credentials(kafka),
@@ -78,7 +82,7 @@ def _app(kafka: KafkaSettings, folder: str) -> faust.App:
         broker_rebalance_timeout=SESSION_TIMEOUT_S,
         broker_commit_interval=1.0,
         producer_acks=-1,
-        datadir=folder,
+        datadir=os.devnull,  # so that a Faust that makes its folders elsewhere fails at once
     )
 
 
