@@ -340,7 +340,7 @@ class Limits:
     deadline_s: float | None = None
     """The same in seconds after the submission."""
     stall_s: float | None = None
-    """Without progress after the first step; 0: for ever. Default: 300 s, or 20 times the median step if that is more."""
+    """Without progress after the first step; 0: for ever. Default: 300 s, or 20 median steps if that is more."""
     first_step_s: float | None = None
     """Until the first step; 0: for ever. Default: 1800 s."""
 
@@ -395,7 +395,7 @@ class RunSpec:
     limits: Limits | None = None
     failure_rules: tuple[FailureRule, ...] = ()
     non_finite_loss: str = ""
-    """`fail` (default): a loss that is not finite ends the attempt as NUMERIC_DIVERGENCE; `ignore`: it is only recorded."""
+    """`fail` (default): a loss that is not finite ends the attempt, NUMERIC_DIVERGENCE; `ignore`: it is recorded."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -916,7 +916,7 @@ class AttemptStopping:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PhaseSeconds:
-    """Where a rank's time went, on its own monotonic clock, since its program began. Of an attempt: the rank that waited longest for data and checkpoints, because in synchronous training the others stand still meanwhile."""
+    """Where a rank's time went, on its own monotonic clock. Of an attempt: the rank that waited longest."""
 
     rank: int = 0
     restore_seconds: float = 0.0
@@ -988,7 +988,7 @@ class AttemptEnded:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AttemptReclassified:
-    """A newer classifier judges the same observations otherwise. The first verdict, and what was decided on it, stay."""
+    """A newer classifier judges the same observations otherwise. The first verdict and its consequences stay."""
 
     run_id: str = ""
     attempt: int = 0

@@ -15,6 +15,7 @@ from trackway_trainer_agent.worker.records import (
     ErrorRecord,
     LaunchFailed,
     Numbered,
+    PhasesMeasured,
     RankDescription,
     RankPhase,
     Record,
@@ -40,6 +41,8 @@ class FakeRank:
     obeys: bool = True
     """Ends when it is told to stop; else only a kill ends it."""
     gone: RankGone | None = None
+    phases: PhasesMeasured | None = None
+    """What its session last said of its time."""
     told: int = 0
     """Records so far, also those that were read and forgotten."""
     records: list[Numbered] = field(default_factory=list)
@@ -79,6 +82,7 @@ class FakeRank:
                 started_at_ms=0,
                 ended_at_ms=at_ms,
                 monotonic_ns=monotonic_ns,
+                phases=self.phases,
             )
         )
         self.phase = RankPhase.SAVING if saving else RankPhase.ENDED
@@ -173,6 +177,7 @@ class FakeGangs:
             dropped_metrics=0,
             dropped_logs=0,
             at_ms=5,
+            phases=found.phases,
         )
 
     async def stop(self, gang: GangName, rank: int, grace_s: float) -> None:

@@ -11,7 +11,12 @@ def first_step(step: int = 1) -> records.FirstStepReported:
     return records.FirstStepReported(step=step, at_ms=FIRST_STEP_AT_MS)
 
 
-def captured(nonce: str = "abcd", step: int = 10, blocked_seconds: float = 0.2) -> records.CheckpointCaptured:
+def captured(
+    nonce: str = "abcd",
+    step: int = 10,
+    blocked_seconds: float = 0.2,
+    phases: records.PhasesMeasured | None = None,
+) -> records.CheckpointCaptured:
     return records.CheckpointCaptured(
         step=step,
         nonce=nonce,
@@ -20,6 +25,7 @@ def captured(nonce: str = "abcd", step: int = 10, blocked_seconds: float = 0.2) 
         samples_consumed=320,
         metrics=(),
         at_ms=1,
+        phases=phases,
     )
 
 

@@ -315,9 +315,7 @@ Global___AttemptStopping: _TypeAlias = AttemptStopping  # noqa: Y015
 
 @_typing.final
 class PhaseSeconds(_message.Message):
-    """Where a rank's time went, on its own monotonic clock, since its program began. Of an attempt: the rank that waited
-    longest for data and checkpoints, because in synchronous training the others stand still meanwhile.
-    """
+    """Where a rank's time went, on its own monotonic clock. Of an attempt: the rank that waited longest."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -561,7 +559,7 @@ Global___AttemptEnded: _TypeAlias = AttemptEnded  # noqa: Y015
 
 @_typing.final
 class AttemptReclassified(_message.Message):
-    """A newer classifier judges the same observations otherwise. The first verdict, and what was decided on it, stay."""
+    """A newer classifier judges the same observations otherwise. The first verdict and its consequences stay."""
 
     DESCRIPTOR: _descriptor.Descriptor
 

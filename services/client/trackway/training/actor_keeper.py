@@ -8,6 +8,7 @@ import os
 import socket
 import time
 from collections.abc import Mapping
+from dataclasses import asdict
 
 from trackway_common.checkpoint.layout import parse_name
 from trackway_common.checkpoint.manifest import load_manifest
@@ -27,6 +28,7 @@ from trackway_common.rank_protocol.messages import (
     StageRequested,
     Staging,
 )
+from trackway_common.rank_protocol.phases import Phases
 from trackway_common.rank_protocol.staging_memory import map_staging
 
 from trackway.training.errors import CheckpointCorrupt, CheckpointIncompatible
@@ -52,8 +54,9 @@ class ActorKeeper:
         if isinstance(answer, Refused):
             raise RuntimeError(f"{answer.why}: install the trackway of the cluster")
 
-    def report(self, step: int, values: Mapping[str, float]) -> None:
-        self._channel.send(Report(step=step, values=values, at_ms=time.time_ns() // 1_000_000))
+    def report(self, step: int, values: Mapping[str, float], phases: Phases) -> None:
+        at_ms = time.time_ns() // 1_000_000
+        self._channel.send(Report(step=step, values=values, at_ms=at_ms, phases=asdict(phases)))
 
     def warm(self, size_bytes: int) -> None:
         if self._memory is None or len(self._memory) < size_bytes:
@@ -78,6 +81,7 @@ class ActorKeeper:
             samples_consumed=capture.cursor.samples_consumed if capture.cursor else 0,
             blocked_seconds=time.monotonic() - begun_s,
             metrics=capture.metrics,
+            phases=asdict(capture.clock.read()),
         )
         answer, _ = self._ask(message)
         if not isinstance(answer, Accepted):

@@ -11,6 +11,7 @@ from torch.utils.data import DataLoader, Dataset, Sampler
 
 from trackway.training.errors import CheckpointIncompatible
 from trackway.training.permutation import mixed, shuffled
+from trackway.training.phase_clock import Phase, PhaseClock
 
 
 class DataCursor:
@@ -42,24 +43,27 @@ class DataCursor:
         self.samples_consumed = 0
         """By all ranks together, since the run began."""
         self._rank, self._world_size = 0, 1
+        self._clock = PhaseClock()
 
     @property
     def data_epoch(self) -> int:
         """Number of the pass over the dataset that the next sample belongs to."""
         return self.samples_consumed // self.dataset_len
 
-    def bind(self, *, rank: int, world_size: int) -> None:
-        """Say whose share to hand out; ``Session.prepare`` does it."""
+    def bind(self, *, rank: int, world_size: int, clock: PhaseClock | None = None) -> None:
+        """Say whose share to hand out, and which clock counts the wait for it; ``Session.prepare`` does it."""
         if world_size > self.batch_size:
             raise ValueError(f"a batch of {self.batch_size} leaves ranks of {world_size} without a sample")
         self._rank, self._world_size = rank, world_size
+        self._clock = clock or self._clock
 
     def __iter__(self) -> Iterator[list[int]]:
         return self
 
     def __next__(self) -> list[int]:
         """This rank's indices of the next batch; the batch counts as consumed."""
-        indices = self.share(self.samples_consumed)
+        with self._clock.during(Phase.DATA_WAIT):
+            indices = self.share(self.samples_consumed)
         self.samples_consumed += self.batch_size
         return indices
 
@@ -87,7 +91,8 @@ class DataCursor:
         """
         # The loader draws a base seed when it begins; from this generator, not from the one that training uses.
         generator = torch.Generator().manual_seed(mixed(self.seed, self.samples_consumed) >> 1)
-        for batch in DataLoader(dataset, batch_sampler=_Ahead(self), generator=generator, **options):
+        batches = DataLoader(dataset, batch_sampler=_Ahead(self), generator=generator, **options)
+        for batch in self._clock.each(batches):
             self.samples_consumed += self.batch_size
             yield batch
 

@@ -9,7 +9,9 @@ from typing import Protocol
 from trackway_common.checkpoint.manifest import Manifest
 from trackway_common.checkpoint.records import CursorRecord
 from trackway_common.object_store import ObjectStore
+from trackway_common.rank_protocol.phases import Phases
 
+from trackway.training.phase_clock import PhaseClock
 from trackway.training.tensor_file import TensorFile
 
 
@@ -23,6 +25,8 @@ class Capture:
     file: TensorFile
     cursor: CursorRecord | None
     metrics: Mapping[str, float]
+    clock: PhaseClock
+    """The session's, to be read when the copy is done."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,8 +40,8 @@ class ResumeSource:
 class Keeper(Protocol):
     """Keeps what one rank hands over. ``save`` and ``resume_source`` are called by all ranks at the same point."""
 
-    def report(self, step: int, values: Mapping[str, float]) -> None:
-        """Pass on values of a finished step; does not wait for anyone."""
+    def report(self, step: int, values: Mapping[str, float], phases: Phases) -> None:
+        """Pass on values of a finished step, and where the time went so far; does not wait for anyone."""
         ...
 
     def warm(self, size_bytes: int) -> None:

@@ -21,6 +21,7 @@ from trackway_common.checkpoint.resume import choose_resume_target, raise_fence
 from trackway_common.checkpoint.retention import KeepLast
 from trackway_common.errors import TrackwayError
 from trackway_common.object_store import LocalObjectStore
+from trackway_common.rank_protocol.phases import Phases
 
 from trackway.training.actor_keeper import derived_nonce
 from trackway.training.keeper import Capture, CaptureRefused, ResumeSource
@@ -62,7 +63,7 @@ class LocalKeeper:
         (self._run.folder / ".gitignore").write_text("*\n")
         return CommitLog(store, self._run.inputs.run_id, writer="local", now_ms=lambda: time.time_ns() // 1_000_000)
 
-    def report(self, step: int, values: Mapping[str, float]) -> None:
+    def report(self, step: int, values: Mapping[str, float], phases: Phases) -> None:
         self._say(f"step {step}  " + "  ".join(f"{name}={value:.6g}" for name, value in values.items()))
 
     def warm(self, size_bytes: int) -> None:

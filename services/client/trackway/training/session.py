@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from types import MappingProxyType, TracebackType
-from typing import Any, Self, SupportsFloat
+from typing import Any, Self, SupportsFloat, TypeVar
 
 import torch
 from torch.nn.parallel import DistributedDataParallel
@@ -19,11 +19,14 @@ from trackway.training.cursor import DataCursor
 from trackway.training.datasets import Dataset
 from trackway.training.generators import capture_generators, restore_generators, seed_all
 from trackway.training.keeper import Capture, CaptureRefused, Keeper, ResumeSource
+from trackway.training.phase_clock import Phase, PhaseClock
 from trackway.training.prepared import Prepared, Stateful, bare
 from trackway.training.process_group import ProcessGroup
 from trackway.training.restoring import STATE, read_shard
 from trackway.training.state_tree import Tensors, flatten
 from trackway.training.tensor_file import TensorFile, plan_file
+
+T = TypeVar("T")
 
 logger = logging.getLogger(__name__)
 GENERATORS = "generators"
@@ -64,6 +67,7 @@ class Session:
         self._given = given
         self._group = group
         self._keeper = keeper
+        self._clock = PhaseClock()
         self._prepared: Prepared | None = None
         self._metrics: dict[str, float] = {}
         self._captures = 0
@@ -138,7 +142,7 @@ class Session:
         if self.world_size > 1 and not isinstance(model, DistributedDataParallel):
             model = DistributedDataParallel(model)
         if cursor is not None:
-            cursor.bind(rank=self.rank, world_size=self.world_size)
+            cursor.bind(rank=self.rank, world_size=self.world_size, clock=self._clock)
         named = {"optimizer": optimizer, "lr_scheduler": lr_scheduler, **extra}
         parts = {name: part for name, part in named.items() if part is not None}
         self._prepared = Prepared(model=bare(model), parts=parts, cursor=cursor)
@@ -150,11 +154,19 @@ class Session:
         """Say that a step is finished and what was measured in it: ``report(step, loss=loss, lr=lr)``."""
         self.step = step
         self._metrics = {name: _number(value) for name, value in metrics.items()}
-        self._keeper.report(step, self._metrics)
+        self._clock.step()
+        self._keeper.report(step, self._metrics, self._clock.read())
         if self._prepared is not None and not self._warmed:
             # Now the optimizer has its state, and a checkpoint its full size.
             self._warmed = True
             self._warm(self._prepared)
+
+    def data(self, batches: Iterable[T]) -> Iterator[T]:
+        """Pass batches on and count the wait for each as waiting for data: ``for batch in s.data(loader):``.
+
+        A prepared cursor and its loader are counted without it.
+        """
+        return self._clock.each(batches)
 
     def checkpoint(self, step: int) -> Saved:
         """Save everything prepared as of ``step`` finished steps: call it between two steps, on every rank.
@@ -162,25 +174,8 @@ class Session:
         Blocks for one copy in memory, and while an earlier save is still being written if the run's policy is to
         wait. The checkpoint exists once all ranks' parts are on disk and committed, some time later.
         """
-        prepared = self._required()
-        if self._given.skips_when_busy and self._group.any(self._keeper.busy()):
-            self._skipped += 1
-            self._keeper.report(step, {"trackway/checkpoints_skipped": self._skipped})
-            return Saved.SKIPPED
-        self._captures += 1
-        capture = Capture(
-            step=step,
-            number=self._captures,
-            file=self._file(prepared),
-            cursor=prepared.cursor_record(),
-            metrics=self._metrics if self.step == step else {},
-        )
-        try:
-            self._keeper.save(capture)
-        except CaptureRefused as refused:
-            logger.warning("checkpoint of step %d was not saved: %s", step, refused)
-            return Saved.REFUSED
-        return Saved.CAPTURED
+        with self._clock.during(Phase.CHECKPOINT_STALL):
+            return self._checkpoint(step)
 
     def restore(self) -> int:
         """Put everything prepared back to the run's last checkpoint; the number of steps done then, 0 if there is none.
@@ -192,15 +187,8 @@ class Session:
             CheckpointCorrupt: bytes are not what was committed.
             CheckpointIncompatible: it is of another model, optimizer or data order.
         """
-        prepared = self._required()
-        source = self._keeper.resume_source()
-        if source is None:
-            return 0
-        state = read_shard(source, 0, self.device)
-        prepared.load(state)
-        self._restore_generators(source, state)
-        self.step = source.manifest.step
-        return source.manifest.step
+        with self._clock.during(Phase.RESTORE):
+            return self._restore()
 
     def __enter__(self) -> Self:
         return self
@@ -213,6 +201,39 @@ class Session:
         elif self._given.error_file is not None and not isinstance(error, SystemExit):
             write_error_file(self._given.error_file, error, self.step)
         self._keeper.close()
+
+    def _checkpoint(self, step: int) -> Saved:
+        prepared = self._required()
+        if self._given.skips_when_busy and self._group.any(self._keeper.busy()):
+            self._skipped += 1
+            self._keeper.report(step, {"trackway/checkpoints_skipped": self._skipped}, self._clock.read())
+            return Saved.SKIPPED
+        self._captures += 1
+        capture = Capture(
+            step=step,
+            number=self._captures,
+            file=self._file(prepared),
+            cursor=prepared.cursor_record(),
+            metrics=self._metrics if self.step == step else {},
+            clock=self._clock,
+        )
+        try:
+            self._keeper.save(capture)
+        except CaptureRefused as refused:
+            logger.warning("checkpoint of step %d was not saved: %s", step, refused)
+            return Saved.REFUSED
+        return Saved.CAPTURED
+
+    def _restore(self) -> int:
+        prepared = self._required()
+        source = self._keeper.resume_source()
+        if source is None:
+            return 0
+        state = read_shard(source, 0, self.device)
+        prepared.load(state)
+        self._restore_generators(source, state)
+        self.step = source.manifest.step
+        return source.manifest.step
 
     def _required(self) -> Prepared:
         if self._prepared is None:

@@ -27,6 +27,8 @@ class Report:
     step: int
     values: Mapping[str, float]
     at_ms: int
+    phases: Mapping[str, float] = field(default_factory=dict)
+    """Members of ``Phases`` when the step was finished."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,6 +76,8 @@ class Captured:
     """By all ranks together since the run began."""
     blocked_seconds: float
     metrics: Mapping[str, float]
+    phases: Mapping[str, float] = field(default_factory=dict)
+    """Members of ``Phases`` when the copy was done."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

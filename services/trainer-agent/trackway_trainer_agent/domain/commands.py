@@ -6,7 +6,14 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TypeAlias
 
-from trackway_common.events import AttemptEnded, CheckpointRef, EnvironmentObserved, Evidence, RankStarted
+from trackway_common.events import (
+    AttemptEnded,
+    CheckpointRef,
+    EnvironmentObserved,
+    Evidence,
+    PhaseSeconds,
+    RankStarted,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,6 +70,7 @@ class StartCheckpoint:
     size_bytes: int
     blocked_seconds: float
     at: datetime
+    phases: PhaseSeconds | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -24,12 +24,14 @@ from trackway_trainer_agent.domain.commands import (
     BeginAttempt,
     ChooseResumeTarget,
     EndAttempt,
+    RecordVerdict,
     ReportEnvironment,
     ReportFirstStep,
     StartAttempt,
     StartCheckpoint,
     StopAttempt,
 )
+from trackway_trainer_agent.domain.reclassify import newer
 
 
 def decide(state: AttemptState, command: AttemptCommand) -> tuple[Fact, ...]:
@@ -57,6 +59,8 @@ def decide(state: AttemptState, command: AttemptCommand) -> tuple[Fact, ...]:
             return _stop(state, command)
         case EndAttempt():
             return _end(state, command)
+        case RecordVerdict():
+            return _record_verdict(state, command)
         case _ as never:
             assert_never(never)
 
@@ -126,6 +130,7 @@ def _start_checkpoint(state: AttemptState, command: StartCheckpoint) -> tuple[Fa
         size_bytes=command.size_bytes,
         blocked_seconds=command.blocked_seconds,
         started_at=command.at,
+        phases=command.phases,
     )
     return (started,)
 
@@ -151,6 +156,19 @@ def _stop(state: AttemptState, command: StopAttempt) -> tuple[Fact, ...]:
 def _end(state: AttemptState, command: EndAttempt) -> tuple[Fact, ...]:
     _refuse_before_begin(state, "end")
     return () if state.phase is Phase.ENDED else (command.receipt,)
+
+
+def _record_verdict(state: AttemptState, command: RecordVerdict) -> tuple[Fact, ...]:
+    """Only another result of a newer classifier is worth a fact."""
+    verdict, before = command.verdict, state.reclassified or state.ended
+    if before is None:
+        raise CommandRejected(f"{state.stream} has not ended: there is no verdict to revise", reason="NOT_ENDED")
+    same = (before.reason, before.blamed_rank, before.blamed_node) == (
+        verdict.reason,
+        verdict.blamed_rank,
+        verdict.blamed_node,
+    )
+    return () if same or not newer(verdict.classifier_version, before.classifier_version) else (verdict,)
 
 
 def _refuse_before_begin(state: AttemptState, what: str) -> None:

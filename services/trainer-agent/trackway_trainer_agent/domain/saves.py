@@ -7,6 +7,10 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import TypeAlias, TypeVar, assert_never
 
+from trackway_common.events import PhaseSeconds
+
+from trackway_trainer_agent.domain.phases import attempt_phases
+
 K = TypeVar("K")
 V = TypeVar("V")
 
@@ -20,6 +24,7 @@ class PartCaptured:
     nonce: str
     size_bytes: int
     blocked_seconds: float
+    phases: PhaseSeconds | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,6 +69,7 @@ class Announce:
     nonce: str
     size_bytes: int
     blocked_seconds: float
+    phases: PhaseSeconds | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -186,7 +192,13 @@ def _announce(save: Save) -> Announce:
     sizes = {rank: part.size_bytes for rank, part in save.captured.items()}
     sizes |= {rank: part.size_bytes for rank, part in save.persisted.items()}
     blocked = max((part.blocked_seconds for part in save.captured.values()), default=0.0)
-    return Announce(step=save.step, nonce=save.nonce, size_bytes=sum(sizes.values()), blocked_seconds=blocked)
+    return Announce(
+        step=save.step,
+        nonce=save.nonce,
+        size_bytes=sum(sizes.values()),
+        blocked_seconds=blocked,
+        phases=attempt_phases(part.phases for part in save.captured.values()),
+    )
 
 
 def _metrics(save: Save) -> tuple[tuple[str, float], ...]:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from trackway_common.events import LogLine, MetricValue, ResourceSample, StepMetrics
+from datetime import UTC, datetime
+
+from trackway_common.events import LogLine, MetricValue, PhaseSeconds, ResourceSample, StepMetrics
 
 from trackway_trainer_agent.domain.observations import (
     ErrorSeen,
@@ -48,6 +50,21 @@ def part_captured(rank: int, seen: records.CheckpointCaptured) -> PartCaptured:
         nonce=seen.nonce,
         size_bytes=seen.size_bytes,
         blocked_seconds=seen.blocked_seconds,
+        phases=phase_seconds(rank, seen.phases),
+    )
+
+
+def phase_seconds(rank: int, seen: records.PhasesMeasured | None) -> PhaseSeconds | None:
+    """Where a rank's time went; None where it opened no session."""
+    if seen is None:
+        return None
+    return PhaseSeconds(
+        rank=rank,
+        restore_seconds=seen.phases.restore_seconds,
+        data_wait_seconds=seen.phases.data_wait_seconds,
+        checkpoint_stall_seconds=seen.phases.checkpoint_stall_seconds,
+        step_seconds=seen.phases.step_seconds,
+        measured_at=datetime.fromtimestamp(seen.at_ms / 1000, UTC),
     )
 
 

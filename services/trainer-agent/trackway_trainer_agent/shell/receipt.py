@@ -8,6 +8,7 @@ from trackway_common.events import AttemptEnded, CheckpointRef
 
 from trackway_trainer_agent.domain.attempt import AttemptState
 from trackway_trainer_agent.domain.classify import Classification
+from trackway_trainer_agent.shell.keeping import Kept
 from trackway_trainer_agent.shell.plan import Assignment
 from trackway_trainer_agent.shell.testimony import Testimony
 
@@ -22,6 +23,7 @@ def receipt(
     ended_at: datetime,
     captures_in_flight: tuple[str, ...],
     last_committed: CheckpointRef | None,
+    kept: Kept,
 ) -> AttemptEnded:
     """The attempt's terminal fact; without granted resources it cost nothing."""
     spec = assignment.spec
@@ -55,4 +57,9 @@ def receipt(
         resumed_from=state.resume,
         last_committed=last_committed,
         last_metrics=told.metrics,
+        observations=kept.inline,
+        observations_digest=kept.digest,
+        world_size=assignment.world_size,
+        phases=told.phases,
+        last_progress_at=told.last_progress_at,
     )

@@ -32,6 +32,7 @@ from trackway_trainer_agent.shell.reading import (
     part_captured,
     part_failed,
     part_persisted,
+    phase_seconds,
     rank_exit,
     resource_sample,
     step_metrics,
@@ -69,6 +70,7 @@ class Recorder:
         for item in batch.records:
             await self._take(rank, item)
         self.testimony.last_steps[rank] = max(batch.last_step, self.testimony.last_steps.get(rank, 0))
+        self.testimony.measured(phase_seconds(rank, batch.phases))
         self._beat(rank, batch)
         if batch.phase is RankPhase.ENDED and not batch.more:
             await self._saves(RankOver(rank=rank, why="its program and its saves are over"))
@@ -200,6 +202,7 @@ class Recorder:
                     size_bytes=intent.size_bytes,
                     blocked_seconds=intent.blocked_seconds,
                     at=now,
+                    phases=intent.phases,
                 )
                 await self._desk.execute(command, f"checkpoint/{intent.nonce}")
             case RequestCommit():

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from datetime import datetime
 
-from trackway_common.events import MetricValue, RankEnded
+from trackway_common.events import MetricValue, PhaseSeconds, RankEnded
 
 from trackway_trainer_agent.domain.observations import Observation
+from trackway_trainer_agent.domain.phases import attempt_phases, newest
 from trackway_trainer_agent.worker.records import TrainerExited, TrainerStarted
 
 
@@ -22,6 +24,14 @@ class Testimony:
     """Step, and when it was finished, in ms."""
     last_metrics: dict[int, tuple[MetricValue, ...]] = field(default_factory=dict)
     """Of the last step that each rank reported values for."""
+
+    clocks: dict[int, PhaseSeconds] = field(default_factory=dict)
+    """Where each rank's time went, by its session's last word."""
+
+    def measured(self, phases: PhaseSeconds | None) -> None:
+        """A rank said where its time went."""
+        if phases is not None:
+            self.clocks[phases.rank] = phases
 
     def took_step(self, step: int, at_ms: int) -> None:
         """Some rank finished its first step; the earliest counts."""
@@ -43,6 +53,16 @@ class Testimony:
     def last_step(self) -> int:
         """The last step that any rank finished."""
         return max(self.last_steps.values(), default=0)
+
+    @property
+    def phases(self) -> PhaseSeconds | None:
+        """Where the attempt's time went."""
+        return attempt_phases(self.clocks.values())
+
+    @property
+    def last_progress_at(self) -> datetime | None:
+        """When any rank's session last said something."""
+        return newest(self.clocks.values()) if self.clocks else None
 
     @property
     def metrics(self) -> tuple[MetricValue, ...]:

@@ -8,12 +8,15 @@ from collections import deque
 from collections.abc import Mapping
 from typing import Literal
 
+from trackway_common.rank_protocol.phases import Phases
+
 from trackway_trainer_agent.worker.record_buffer import RecordBuffer
 from trackway_trainer_agent.worker.records import (
     DrainBatch,
     Fact,
     FirstStepReported,
     LogLine,
+    PhasesMeasured,
     RankPhase,
     ResourceSample,
     StepMetrics,
@@ -34,6 +37,8 @@ class Journal:
         self._stepped = False
         self.phase = RankPhase.IDLE
         self.last_step = 0
+        self.phases: PhasesMeasured | None = None
+        """By the session's last word; absent where none was opened."""
 
     @property
     def newest_record(self) -> int:
@@ -66,6 +71,11 @@ class Journal:
         numbers = tuple((name, float(value)) for name, value in values.items())
         self._buffer.append(StepMetrics(step=step, values=numbers, at_ms=at_ms))
 
+    def measured(self, phases: Phases, at_ms: int) -> PhasesMeasured:
+        """Keep where the session's time went: only the newest counts."""
+        self.phases = PhasesMeasured(phases=phases, at_ms=at_ms)
+        return self.phases
+
     def line(self, stream: Literal["stdout", "stderr"], text: str) -> None:
         """Record a line of output."""
         if stream == "stderr":
@@ -92,6 +102,7 @@ class Journal:
             dropped_metrics=dropped.metrics,
             dropped_logs=dropped.logs,
             at_ms=now_ms(),
+            phases=self.phases,
         )
 
     def close(self) -> None:

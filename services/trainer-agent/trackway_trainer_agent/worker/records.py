@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Literal, TypeAlias
 
+from trackway_common.rank_protocol.phases import Phases
+
 
 class RankPhase(StrEnum):
     """Where the actor stands."""
@@ -70,6 +72,14 @@ class FirstStepReported:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class PhasesMeasured:
+    """Where the time of this rank's session had gone at a moment."""
+
+    phases: Phases
+    at_ms: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CheckpointCaptured:
     """This rank's state is in the actor's memory; it is saved even when the trainer dies now."""
 
@@ -81,6 +91,7 @@ class CheckpointCaptured:
     metrics: tuple[tuple[str, float], ...]
     """The last reported values of this step."""
     at_ms: int
+    phases: PhasesMeasured | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -163,6 +174,8 @@ class TrainerExited:
     started_at_ms: int
     ended_at_ms: int
     monotonic_ns: int
+    phases: PhasesMeasured | None = None
+    """By its session's last word; absent where none was opened."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -233,6 +246,8 @@ class DrainBatch:
     dropped_logs: int
     """Lines dropped since the start."""
     at_ms: int
+    phases: PhasesMeasured | None = None
+    """By the session's last word; absent where none was opened."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

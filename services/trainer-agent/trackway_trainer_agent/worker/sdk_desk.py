@@ -20,6 +20,7 @@ from trackway_common.rank_protocol.messages import (
     StageRequested,
     Staging,
 )
+from trackway_common.rank_protocol.phases import Phases, read_phases
 from trackway_common.rank_protocol.staging_memory import create_staging, grow_staging, map_staging
 
 from trackway_trainer_agent.worker.journal import Journal, now_ms
@@ -48,6 +49,7 @@ class SdkDesk:
                 channel.send(self._greet(message))
             case Report():
                 self._journal.step(message.step, message.values, message.at_ms)
+                self._journal.measured(read_phases(message.phases), message.at_ms)
             case StageRequested():
                 size_bytes = self._stage(message.size_bytes)
                 channel.send(Staging(size_bytes=size_bytes), descriptor=self._staging)
@@ -68,6 +70,7 @@ class SdkDesk:
         if hello.version != PROTOCOL_VERSION:
             return Refused(why=f"the SDK speaks version {hello.version}, this node's actor {PROTOCOL_VERSION}")
         self.dumps_stacks = hello.dumps_stacks
+        self._journal.measured(Phases(), now_ms())
         return Accepted()
 
     def _stage(self, size_bytes: int) -> int:
@@ -84,6 +87,7 @@ class SdkDesk:
             if captured.size_bytes > os.fstat(self._staging).st_size:
                 return Refused(why="more was captured than the staging memory holds")
             cursor = cursor_record(captured)
+            measured = self._journal.measured(read_phases(captured.phases), now_ms())
             self._journal.fact(
                 CheckpointCaptured(
                     step=captured.step,
@@ -92,7 +96,8 @@ class SdkDesk:
                     blocked_seconds=captured.blocked_seconds,
                     samples_consumed=cursor.samples_consumed if cursor else 0,
                     metrics=tuple(captured.metrics.items()),
-                    at_ms=now_ms(),
+                    at_ms=measured.at_ms,
+                    phases=measured,
                 )
             )
             save = SessionSave(store=self._store, spec=self._spec, staging=self._staging, captured=captured)

@@ -73,6 +73,7 @@ class TrainerRun:
             started_at_ms=self._started_at_ms,
             ended_at_ms=now_ms(),
             monotonic_ns=time.monotonic_ns(),
+            phases=self._journal.phases,
         )
 
     def _report_environment(self, prepared: Prepared) -> threading.Thread:
