@@ -17,6 +17,8 @@ class ClientSettings:
 
     endpoint: str = ""
     """host:port of the scheduler; empty: the local stack's."""
+    log: str = ""
+    """host:port of the log's broker, which only `trackway log export` asks; services know more of it."""
     state: Path | None = None
     """State folder of the local stack."""
     ca_file: Path | None = None
@@ -26,13 +28,14 @@ class ClientSettings:
 
 
 def read_settings(environ: Mapping[str, str] = os.environ) -> ClientSettings:
-    """Return the settings of TRACKWAY_ENDPOINT, TRACKWAY_STATE and TRACKWAY_RPC__{CA,CERT,KEY}_FILE."""
+    """Return the settings of TRACKWAY_{ENDPOINT,STATE}, TRACKWAY_KAFKA__BOOTSTRAP, TRACKWAY_RPC__{CA,CERT,KEY}_FILE."""
 
     def path(name: str) -> Path | None:
         return Path(value).expanduser() if (value := environ.get(name)) else None
 
     return ClientSettings(
         endpoint=environ.get("TRACKWAY_ENDPOINT", ""),
+        log=environ.get("TRACKWAY_KAFKA__BOOTSTRAP", ""),
         state=path("TRACKWAY_STATE"),
         ca_file=path("TRACKWAY_RPC__CA_FILE"),
         cert_file=path("TRACKWAY_RPC__CERT_FILE"),
