@@ -25,36 +25,37 @@ _sym_db = _symbol_database.Default()
 from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__pb2
 from google.protobuf import struct_pb2 as google_dot_protobuf_dot_struct__pb2
 from trackway_proto.v1 import explanation_pb2 as trackway__proto_dot_v1_dot_explanation__pb2
+from trackway_proto.v1 import goodput_pb2 as trackway__proto_dot_v1_dot_goodput__pb2
 from trackway_proto.v1 import vocabulary_pb2 as trackway__proto_dot_v1_dot_vocabulary__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\'trackway_proto/v1/history_service.proto\x12\x11trackway_proto.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a#trackway_proto/v1/explanation.proto\x1a\"trackway_proto/v1/vocabulary.proto\"\x82\x05\n\x07\x41ttempt\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x0e\n\x06run_id\x18\x02 \x01(\t\x12\x0f\n\x07\x61ttempt\x18\x03 \x01(\r\x12\r\n\x05state\x18\x04 \x01(\t\x12\x34\n\x06reason\x18\x05 \x01(\x0e\x32$.trackway_proto.v1.TerminationReason\x12\x30\n\x06\x64omain\x18\x06 \x01(\x0e\x32 .trackway_proto.v1.FailureDomain\x12\r\n\x05\x63\x61use\x18\x07 \x01(\t\x12\x0c\n\x04pool\x18\x08 \x01(\t\x12\x14\n\x0c\x61\x63\x63\x65lerators\x18\t \x01(\r\x12\x13\n\x0bgpu_seconds\x18\n \x01(\x01\x12\x33\n\nstarted_at\x18\x0b \x01(\x0b\x32\x1a.google.protobuf.TimestampH\x00\x88\x01\x01\x12\x31\n\x08\x65nded_at\x18\x0c \x01(\x0b\x32\x1a.google.protobuf.TimestampH\x01\x88\x01\x01\x12\x12\n\nfirst_step\x18\r \x01(\x04\x12\x11\n\tlast_step\x18\x0e \x01(\x04\x12;\n\x0cresumed_from\x18\x0f \x01(\x0b\x32 .trackway_proto.v1.CheckpointRefH\x02\x88\x01\x01\x12=\n\x0elast_committed\x18\x10 \x01(\x0b\x32 .trackway_proto.v1.CheckpointRefH\x03\x88\x01\x01\x12\x14\n\x0cmodel_family\x18\x11 \x01(\t\x12(\n\x07receipt\x18\x12 \x01(\x0b\x32\x17.google.protobuf.StructB\r\n\x0b_started_atB\x0b\n\t_ended_atB\x0f\n\r_resumed_fromB\x11\n\x0f_last_committed\"!\n\x11GetAttemptRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\"L\n\x13ListAttemptsRequest\x12\x0e\n\x06parent\x18\x01 \x01(\t\x12\x11\n\tpage_size\x18\x02 \x01(\x05\x12\x12\n\npage_token\x18\x03 \x01(\t\"u\n\x14ListAttemptsResponse\x12,\n\x08\x61ttempts\x18\x01 \x03(\x0b\x32\x1a.trackway_proto.v1.Attempt\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\x12\x16\n\x0erecords_behind\x18\x03 \x01(\x04\"\x1e\n\x0e\x45xplainRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\"\xc4\x01\n\x0b\x45xplanation\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x0c\n\x04text\x18\x02 \x01(\t\x12\x10\n\x08markdown\x18\x03 \x01(\t\x12\'\n\x06\x64\x65tail\x18\x04 \x01(\x0b\x32\x17.google.protobuf.Struct\x12\x16\n\x0erecords_behind\x18\x05 \x01(\x04\x12\x12\n\npostmortem\x18< \x01(\t\x12\x32\n\x05parts\x18= \x01(\x0b\x32#.trackway_proto.v1.ExplanationParts\"-\n\x0cQueryRequest\x12\x0b\n\x03sql\x18\x01 \x01(\t\x12\x10\n\x08max_rows\x18\x02 \x01(\x05\"m\n\rQueryResponse\x12\x0f\n\x07\x63olumns\x18\x01 \x03(\t\x12\r\n\x05types\x18\x02 \x03(\t\x12\x11\n\trows_json\x18\x03 \x03(\t\x12\x11\n\ttruncated\x18\x04 \x01(\x08\x12\x16\n\x0erecords_behind\x18\x05 \x01(\x04\"N\n\x0fListLogsRequest\x12\x0e\n\x06run_id\x18\x01 \x01(\t\x12\x0f\n\x07\x61ttempt\x18\x02 \x01(\r\x12\x11\n\x04rank\x18\x03 \x01(\rH\x00\x88\x01\x01\x42\x07\n\x05_rank\"j\n\x0eHistoryLogLine\x12\x0f\n\x07\x61ttempt\x18\x01 \x01(\r\x12\x0c\n\x04rank\x18\x02 \x01(\r\x12\r\n\x05\x61t_ms\x18\x03 \x01(\x03\x12\x0e\n\x06stream\x18\x04 \x01(\t\x12\x0c\n\x04text\x18\x05 \x01(\t\x12\x0c\n\x04step\x18\x06 \x01(\x04\x32\xb2\x03\n\x0eHistoryService\x12N\n\nGetAttempt\x12$.trackway_proto.v1.GetAttemptRequest\x1a\x1a.trackway_proto.v1.Attempt\x12_\n\x0cListAttempts\x12&.trackway_proto.v1.ListAttemptsRequest\x1a\'.trackway_proto.v1.ListAttemptsResponse\x12L\n\x07\x45xplain\x12!.trackway_proto.v1.ExplainRequest\x1a\x1e.trackway_proto.v1.Explanation\x12L\n\x05Query\x12\x1f.trackway_proto.v1.QueryRequest\x1a .trackway_proto.v1.QueryResponse0\x01\x12S\n\x08ListLogs\x12\".trackway_proto.v1.ListLogsRequest\x1a!.trackway_proto.v1.HistoryLogLine0\x01\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\'trackway_proto/v1/history_service.proto\x12\x11trackway_proto.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a#trackway_proto/v1/explanation.proto\x1a\x1ftrackway_proto/v1/goodput.proto\x1a\"trackway_proto/v1/vocabulary.proto\"\x82\x05\n\x07\x41ttempt\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x0e\n\x06run_id\x18\x02 \x01(\t\x12\x0f\n\x07\x61ttempt\x18\x03 \x01(\r\x12\r\n\x05state\x18\x04 \x01(\t\x12\x34\n\x06reason\x18\x05 \x01(\x0e\x32$.trackway_proto.v1.TerminationReason\x12\x30\n\x06\x64omain\x18\x06 \x01(\x0e\x32 .trackway_proto.v1.FailureDomain\x12\r\n\x05\x63\x61use\x18\x07 \x01(\t\x12\x0c\n\x04pool\x18\x08 \x01(\t\x12\x14\n\x0c\x61\x63\x63\x65lerators\x18\t \x01(\r\x12\x13\n\x0bgpu_seconds\x18\n \x01(\x01\x12\x33\n\nstarted_at\x18\x0b \x01(\x0b\x32\x1a.google.protobuf.TimestampH\x00\x88\x01\x01\x12\x31\n\x08\x65nded_at\x18\x0c \x01(\x0b\x32\x1a.google.protobuf.TimestampH\x01\x88\x01\x01\x12\x12\n\nfirst_step\x18\r \x01(\x04\x12\x11\n\tlast_step\x18\x0e \x01(\x04\x12;\n\x0cresumed_from\x18\x0f \x01(\x0b\x32 .trackway_proto.v1.CheckpointRefH\x02\x88\x01\x01\x12=\n\x0elast_committed\x18\x10 \x01(\x0b\x32 .trackway_proto.v1.CheckpointRefH\x03\x88\x01\x01\x12\x14\n\x0cmodel_family\x18\x11 \x01(\t\x12(\n\x07receipt\x18\x12 \x01(\x0b\x32\x17.google.protobuf.StructB\r\n\x0b_started_atB\x0b\n\t_ended_atB\x0f\n\r_resumed_fromB\x11\n\x0f_last_committed\"!\n\x11GetAttemptRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\"L\n\x13ListAttemptsRequest\x12\x0e\n\x06parent\x18\x01 \x01(\t\x12\x11\n\tpage_size\x18\x02 \x01(\x05\x12\x12\n\npage_token\x18\x03 \x01(\t\"u\n\x14ListAttemptsResponse\x12,\n\x08\x61ttempts\x18\x01 \x03(\x0b\x32\x1a.trackway_proto.v1.Attempt\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\x12\x16\n\x0erecords_behind\x18\x03 \x01(\x04\"\x1e\n\x0e\x45xplainRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\"\xc4\x01\n\x0b\x45xplanation\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x0c\n\x04text\x18\x02 \x01(\t\x12\x10\n\x08markdown\x18\x03 \x01(\t\x12\'\n\x06\x64\x65tail\x18\x04 \x01(\x0b\x32\x17.google.protobuf.Struct\x12\x16\n\x0erecords_behind\x18\x05 \x01(\x04\x12\x12\n\npostmortem\x18< \x01(\t\x12\x32\n\x05parts\x18= \x01(\x0b\x32#.trackway_proto.v1.ExplanationParts\"-\n\x0cQueryRequest\x12\x0b\n\x03sql\x18\x01 \x01(\t\x12\x10\n\x08max_rows\x18\x02 \x01(\x05\"m\n\rQueryResponse\x12\x0f\n\x07\x63olumns\x18\x01 \x03(\t\x12\r\n\x05types\x18\x02 \x03(\t\x12\x11\n\trows_json\x18\x03 \x03(\t\x12\x11\n\ttruncated\x18\x04 \x01(\x08\x12\x16\n\x0erecords_behind\x18\x05 \x01(\x04\"N\n\x0fListLogsRequest\x12\x0e\n\x06run_id\x18\x01 \x01(\t\x12\x0f\n\x07\x61ttempt\x18\x02 \x01(\r\x12\x11\n\x04rank\x18\x03 \x01(\rH\x00\x88\x01\x01\x42\x07\n\x05_rank\"j\n\x0eHistoryLogLine\x12\x0f\n\x07\x61ttempt\x18\x01 \x01(\r\x12\x0c\n\x04rank\x18\x02 \x01(\r\x12\r\n\x05\x61t_ms\x18\x03 \x01(\x03\x12\x0e\n\x06stream\x18\x04 \x01(\t\x12\x0c\n\x04text\x18\x05 \x01(\t\x12\x0c\n\x04step\x18\x06 \x01(\x04\x32\x8d\x04\n\x0eHistoryService\x12N\n\nGetAttempt\x12$.trackway_proto.v1.GetAttemptRequest\x1a\x1a.trackway_proto.v1.Attempt\x12_\n\x0cListAttempts\x12&.trackway_proto.v1.ListAttemptsRequest\x1a\'.trackway_proto.v1.ListAttemptsResponse\x12L\n\x07\x45xplain\x12!.trackway_proto.v1.ExplainRequest\x1a\x1e.trackway_proto.v1.Explanation\x12Y\n\nGetGoodput\x12$.trackway_proto.v1.GetGoodputRequest\x1a%.trackway_proto.v1.GetGoodputResponse\x12L\n\x05Query\x12\x1f.trackway_proto.v1.QueryRequest\x1a .trackway_proto.v1.QueryResponse0\x01\x12S\n\x08ListLogs\x12\".trackway_proto.v1.ListLogsRequest\x1a!.trackway_proto.v1.HistoryLogLine0\x01\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'trackway_proto.v1.history_service_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_ATTEMPT']._serialized_start=199
-  _globals['_ATTEMPT']._serialized_end=841
-  _globals['_GETATTEMPTREQUEST']._serialized_start=843
-  _globals['_GETATTEMPTREQUEST']._serialized_end=876
-  _globals['_LISTATTEMPTSREQUEST']._serialized_start=878
-  _globals['_LISTATTEMPTSREQUEST']._serialized_end=954
-  _globals['_LISTATTEMPTSRESPONSE']._serialized_start=956
-  _globals['_LISTATTEMPTSRESPONSE']._serialized_end=1073
-  _globals['_EXPLAINREQUEST']._serialized_start=1075
-  _globals['_EXPLAINREQUEST']._serialized_end=1105
-  _globals['_EXPLANATION']._serialized_start=1108
-  _globals['_EXPLANATION']._serialized_end=1304
-  _globals['_QUERYREQUEST']._serialized_start=1306
-  _globals['_QUERYREQUEST']._serialized_end=1351
-  _globals['_QUERYRESPONSE']._serialized_start=1353
-  _globals['_QUERYRESPONSE']._serialized_end=1462
-  _globals['_LISTLOGSREQUEST']._serialized_start=1464
-  _globals['_LISTLOGSREQUEST']._serialized_end=1542
-  _globals['_HISTORYLOGLINE']._serialized_start=1544
-  _globals['_HISTORYLOGLINE']._serialized_end=1650
-  _globals['_HISTORYSERVICE']._serialized_start=1653
-  _globals['_HISTORYSERVICE']._serialized_end=2087
+  _globals['_ATTEMPT']._serialized_start=232
+  _globals['_ATTEMPT']._serialized_end=874
+  _globals['_GETATTEMPTREQUEST']._serialized_start=876
+  _globals['_GETATTEMPTREQUEST']._serialized_end=909
+  _globals['_LISTATTEMPTSREQUEST']._serialized_start=911
+  _globals['_LISTATTEMPTSREQUEST']._serialized_end=987
+  _globals['_LISTATTEMPTSRESPONSE']._serialized_start=989
+  _globals['_LISTATTEMPTSRESPONSE']._serialized_end=1106
+  _globals['_EXPLAINREQUEST']._serialized_start=1108
+  _globals['_EXPLAINREQUEST']._serialized_end=1138
+  _globals['_EXPLANATION']._serialized_start=1141
+  _globals['_EXPLANATION']._serialized_end=1337
+  _globals['_QUERYREQUEST']._serialized_start=1339
+  _globals['_QUERYREQUEST']._serialized_end=1384
+  _globals['_QUERYRESPONSE']._serialized_start=1386
+  _globals['_QUERYRESPONSE']._serialized_end=1495
+  _globals['_LISTLOGSREQUEST']._serialized_start=1497
+  _globals['_LISTLOGSREQUEST']._serialized_end=1575
+  _globals['_HISTORYLOGLINE']._serialized_start=1577
+  _globals['_HISTORYLOGLINE']._serialized_end=1683
+  _globals['_HISTORYSERVICE']._serialized_start=1686
+  _globals['_HISTORYSERVICE']._serialized_end=2211
 # @@protoc_insertion_point(module_scope)

@@ -3,6 +3,7 @@
 import grpc
 import warnings
 
+from trackway_proto.v1 import goodput_pb2 as trackway__proto_dot_v1_dot_goodput__pb2
 from trackway_proto.v1 import history_service_pb2 as trackway__proto_dot_v1_dot_history__service__pb2
 
 GRPC_GENERATED_VERSION = '1.76.0'
@@ -53,6 +54,11 @@ class HistoryServiceStub(object):
                 request_serializer=trackway__proto_dot_v1_dot_history__service__pb2.ExplainRequest.SerializeToString,
                 response_deserializer=trackway__proto_dot_v1_dot_history__service__pb2.Explanation.FromString,
                 _registered_method=True)
+        self.GetGoodput = channel.unary_unary(
+                '/trackway_proto.v1.HistoryService/GetGoodput',
+                request_serializer=trackway__proto_dot_v1_dot_goodput__pb2.GetGoodputRequest.SerializeToString,
+                response_deserializer=trackway__proto_dot_v1_dot_goodput__pb2.GetGoodputResponse.FromString,
+                _registered_method=True)
         self.Query = channel.unary_stream(
                 '/trackway_proto.v1.HistoryService/Query',
                 request_serializer=trackway__proto_dot_v1_dot_history__service__pb2.QueryRequest.SerializeToString,
@@ -93,6 +99,13 @@ class HistoryServiceServicer(object):
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def GetGoodput(self, request, context):
+        """Where the time of a run's attempts went; of those that still run, so far.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def Query(self, request, context):
         """One SELECT over the contract views. INVALID_ARGUMENT names what is not allowed.
         """
@@ -123,6 +136,11 @@ def add_HistoryServiceServicer_to_server(servicer, server):
                     servicer.Explain,
                     request_deserializer=trackway__proto_dot_v1_dot_history__service__pb2.ExplainRequest.FromString,
                     response_serializer=trackway__proto_dot_v1_dot_history__service__pb2.Explanation.SerializeToString,
+            ),
+            'GetGoodput': grpc.unary_unary_rpc_method_handler(
+                    servicer.GetGoodput,
+                    request_deserializer=trackway__proto_dot_v1_dot_goodput__pb2.GetGoodputRequest.FromString,
+                    response_serializer=trackway__proto_dot_v1_dot_goodput__pb2.GetGoodputResponse.SerializeToString,
             ),
             'Query': grpc.unary_stream_rpc_method_handler(
                     servicer.Query,
@@ -220,6 +238,33 @@ class HistoryService(object):
             '/trackway_proto.v1.HistoryService/Explain',
             trackway__proto_dot_v1_dot_history__service__pb2.ExplainRequest.SerializeToString,
             trackway__proto_dot_v1_dot_history__service__pb2.Explanation.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def GetGoodput(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/trackway_proto.v1.HistoryService/GetGoodput',
+            trackway__proto_dot_v1_dot_goodput__pb2.GetGoodputRequest.SerializeToString,
+            trackway__proto_dot_v1_dot_goodput__pb2.GetGoodputResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -5,6 +5,7 @@ isort:skip_file
 
 from collections import abc as _abc
 from grpc import aio as _aio
+from trackway_proto.v1 import goodput_pb2 as _goodput_pb2
 from trackway_proto.v1 import history_service_pb2 as _history_service_pb2
 import abc as _abc_1
 import grpc as _grpc
@@ -43,6 +44,8 @@ class HistoryServiceStub:
     """Of one run or of all, newest first."""
     Explain: _grpc.UnaryUnaryMultiCallable[_history_service_pb2.ExplainRequest, _history_service_pb2.Explanation]
     """Explains an attempt, or the run's newest one when only the run is named."""
+    GetGoodput: _grpc.UnaryUnaryMultiCallable[_goodput_pb2.GetGoodputRequest, _goodput_pb2.GetGoodputResponse]
+    """Where the time of a run's attempts went; of those that still run, so far."""
     Query: _grpc.UnaryStreamMultiCallable[_history_service_pb2.QueryRequest, _history_service_pb2.QueryResponse]
     """One SELECT over the contract views. INVALID_ARGUMENT names what is not allowed."""
     ListLogs: _grpc.UnaryStreamMultiCallable[_history_service_pb2.ListLogsRequest, _history_service_pb2.HistoryLogLine]
@@ -62,6 +65,8 @@ class HistoryServiceAsyncStub(HistoryServiceStub):
     """Of one run or of all, newest first."""
     Explain: _aio.UnaryUnaryMultiCallable[_history_service_pb2.ExplainRequest, _history_service_pb2.Explanation]  # type: ignore[assignment]
     """Explains an attempt, or the run's newest one when only the run is named."""
+    GetGoodput: _aio.UnaryUnaryMultiCallable[_goodput_pb2.GetGoodputRequest, _goodput_pb2.GetGoodputResponse]  # type: ignore[assignment]
+    """Where the time of a run's attempts went; of those that still run, so far."""
     Query: _aio.UnaryStreamMultiCallable[_history_service_pb2.QueryRequest, _history_service_pb2.QueryResponse]  # type: ignore[assignment]
     """One SELECT over the contract views. INVALID_ARGUMENT names what is not allowed."""
     ListLogs: _aio.UnaryStreamMultiCallable[_history_service_pb2.ListLogsRequest, _history_service_pb2.HistoryLogLine]  # type: ignore[assignment]
@@ -96,6 +101,14 @@ class HistoryServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_history_service_pb2.Explanation, _abc.Awaitable[_history_service_pb2.Explanation]]:
         """Explains an attempt, or the run's newest one when only the run is named."""
+
+    @_abc_1.abstractmethod
+    def GetGoodput(
+        self,
+        request: _goodput_pb2.GetGoodputRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_goodput_pb2.GetGoodputResponse, _abc.Awaitable[_goodput_pb2.GetGoodputResponse]]:
+        """Where the time of a run's attempts went; of those that still run, so far."""
 
     @_abc_1.abstractmethod
     def Query(
