@@ -42,8 +42,8 @@ proto: $(READY) $(PROTO_READY) ## Generate code from proto/trackway_proto
 	$(PROTO_ENV)/bin/python proto/generate.py
 	$(BIN)/ruff format -q services/common/trackway_common/events.py
 
-bench: setup ## Measure Trackway against bare Ray on this machine
-	$(BIN)/python -m tests.bench.run
+bench: setup ## Measure Trackway against bare Ray on this machine; with ARGS='…' as tests/bench/run.py takes them
+	$(BIN)/python -m tests.bench.run $(ARGS)
 
 up: setup ## Start the local stack
 	$(BIN)/trackway up
