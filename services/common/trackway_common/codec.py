@@ -38,7 +38,7 @@ from trackway_proto.v1 import (
 from trackway_common import events
 from trackway_common.commit import Commit, Request, Term, UnknownFact
 from trackway_common.errors import TrackwayError
-from trackway_common.events import Fact, Signal, TelemetryBatch
+from trackway_common.events import Fact, Observations, Signal, TelemetryBatch
 from trackway_common.upcasters import upcast
 
 Headers = tuple[tuple[str, bytes], ...]
@@ -200,6 +200,21 @@ def decode_signal(data: bytes) -> Signal:
     if not signal.signal_id:
         raise CorruptRecord("a signal needs an id")
     return signal
+
+
+def encode_observations(seen: Observations) -> bytes:
+    """Return the blob of an attempt's observations."""
+    return bytes(to_message(seen).SerializeToString(deterministic=True))
+
+
+def decode_observations(data: bytes) -> Observations:
+    """Parse what ``encode_observations`` returned.
+
+    Raises:
+        CorruptRecord: the bytes are none.
+    """
+    seen: Observations = from_message(_parse(observations_pb2.Observations(), data))
+    return seen
 
 
 def fact_name(fact: Fact | UnknownFact) -> str:

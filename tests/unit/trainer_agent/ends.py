@@ -10,6 +10,7 @@ from trackway_trainer_agent.domain.observations import (
     ErrorSeen,
     ErrorSource,
     Frame,
+    HostFacts,
     LaunchProblem,
     LaunchStage,
     Observation,
@@ -36,7 +37,16 @@ def clean(rank: int, at: int = 900) -> RankExit:
     return RankExit(rank=rank, node="n1", exit_code=0, signal=None, ended_at_ms=T0 + at, monotonic_ns=at * 1_000_000)
 
 
-def ended(rank: int, *, code: int | None = None, signal: str | None = None, at: int = 100, **more: object) -> RankExit:
+def ended(
+    rank: int,
+    *,
+    code: int | None = None,
+    signal: str | None = None,
+    at: int = 100,
+    oom_kills: int | None = None,
+    **more: object,
+) -> RankExit:
+    more = {"host": HostFacts(oom_kills=oom_kills), **more}
     return replace(clean(rank, at), exit_code=code, signal=signal, last_step=7, **more)
 
 

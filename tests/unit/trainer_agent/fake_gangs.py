@@ -64,6 +64,7 @@ class FakeRank:
         signal: str | None = None,
         error: ErrorRecord | None = None,
         saving: tuple[str, ...] = (),
+        stderr_tail: tuple[str, ...] = (),
         at_ms: int = 0,
         monotonic_ns: int = 0,
     ) -> None:
@@ -73,7 +74,7 @@ class FakeRank:
                 exit_code=code,
                 signal=signal,
                 error=error,
-                stderr_tail=(),
+                stderr_tail=stderr_tail,
                 last_step=self.last_step,
                 peak_memory_bytes=1 << 20,
                 oom_kills=0,

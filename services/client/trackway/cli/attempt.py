@@ -12,7 +12,7 @@ from trackway.cli.session import Session, common_options
 from trackway.cli.tables import Column
 
 if TYPE_CHECKING:
-    from trackway.client.resources import Attempt
+    from trackway.client.resources import Attempt, SecondLook
 
 _COLUMNS: tuple[Column[Attempt], ...] = (
     Column("ATTEMPT", lambda attempt: f"{attempt.run_id}/{attempt.attempt}"),
@@ -51,9 +51,32 @@ def show(session: Session, name: str) -> None:
     show_one(session.output, found, _details(found))
 
 
+@attempt.command()
+@click.argument("name", metavar="RUN/ATTEMPT")
+@common_options
+def reclassify(session: Session, name: str) -> None:
+    """Judge an ended attempt again with its agent's classifier.
+
+    Another verdict of a newer classifier is recorded beside the first. What was decided on the first verdict stays.
+    """
+    with session.connect() as client:
+        look = client.reclassify(name)
+    show_one(session.output, look, _second_look(look))
+
+
 def known(word: str) -> str:
     """The word, empty when it stands for nothing."""
     return "" if word == "UNSPECIFIED" else word
+
+
+def _second_look(look: SecondLook) -> list[tuple[str, object]]:
+    return [
+        ("before", f"{look.before} (classifier {look.version_before})"),
+        ("now", f"{look.reason} (classifier {look.classifier_version})"),
+        ("confidence", look.confidence),
+        ("cause", look.cause),
+        ("recorded", "yes" if look.recorded else "no: nothing newer to say"),
+    ]
 
 
 def _details(attempt: Attempt) -> list[tuple[str, object]]:

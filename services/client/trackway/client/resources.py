@@ -81,6 +81,21 @@ class LogLine:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SecondLook:
+    """What an agent's classifier makes of an attempt that ended before."""
+
+    before: TerminationReason
+    """Verdict in force until now."""
+    version_before: str
+    reason: TerminationReason
+    classifier_version: str
+    confidence: float
+    cause: str
+    recorded: bool
+    """False: the same verdict, or a classifier that is no newer; nothing was written."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Attempt:
     """One try of the cluster at a run."""
 
@@ -122,6 +137,7 @@ class Dataset:
     """A registered snapshot."""
 
     name: str
+    """``projects/{project}/datasets/{dataset}@{manifest_digest}``."""
     dataset: str
     manifest_digest: str
     files: int
@@ -130,6 +146,11 @@ class Dataset:
     registered_at: datetime | None
     manifest: bytes
     """Canonical JSON; empty in listings."""
+
+    @property
+    def project(self) -> str:
+        """Project that it belongs to."""
+        return self.name.split("/")[1]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

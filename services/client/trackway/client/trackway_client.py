@@ -31,6 +31,7 @@ from trackway.client.calls import LONG_S, QUICK_S, VERIFY_S, call
 from trackway.client.channels import tls_credentials
 from trackway.client.connections import SCHEDULER, Connections
 from trackway.client.endpoints import scheduler_endpoint
+from trackway.client.judging import second_look
 from trackway.client.logs import LogQuery, followed_lines, kept_lines
 from trackway.client.names import checkpoint_name, parse_attempt, run_id
 from trackway.client.paging import A, Q, T, listed, read
@@ -147,6 +148,13 @@ class TrackwayClient:
             raise CommandRejected(f"{name!r} names a run; write {name}/1 for its first attempt")
         request = history_pb.GetAttemptRequest(name=f"{self._run_id(parsed.run)}/{parsed.attempt}")
         return self._ask(self._to.history.GetAttempt, request, resources.Attempt)
+
+    def reclassify(self, name: str) -> resources.SecondLook:
+        """Have an ended attempt, ``RUN/ATTEMPT``, judged by its agent's classifier of today."""
+        parsed = parse_attempt(name)
+        if parsed.attempt == 0:
+            raise CommandRejected(f"{name!r} names a run; write {name}/1 for its first attempt")
+        return second_look(self._services, self._run_id(parsed.run), parsed.attempt)
 
     def explain(self, name: str) -> resources.Explanation:
         """Explain an attempt, ``RUN/ATTEMPT``, or a run's newest one, ``RUN``."""

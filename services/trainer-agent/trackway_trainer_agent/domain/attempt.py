@@ -10,6 +10,7 @@ from types import MappingProxyType
 
 from trackway_common.events import (
     AttemptEnded,
+    AttemptReclassified,
     AttemptRunning,
     AttemptStarted,
     AttemptStarting,
@@ -67,6 +68,8 @@ class AttemptState:
     """By nonce."""
     stopping_why: str = ""
     ended: AttemptEnded | None = None
+    reclassified: AttemptReclassified | None = None
+    """The newest verdict of a later classifier."""
 
 
 def initial(stream: str) -> AttemptState:
@@ -96,6 +99,8 @@ def evolve(state: AttemptState, fact: Fact) -> AttemptState:
             return replace(state, phase=Phase.STOPPING, stopping_why=fact.why)
         case AttemptEnded():
             return replace(state, phase=Phase.ENDED, ended=fact)
+        case AttemptReclassified():
+            return replace(state, reclassified=fact)
         case _:
             return state
 

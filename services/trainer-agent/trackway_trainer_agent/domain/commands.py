@@ -8,6 +8,7 @@ from typing import TypeAlias
 
 from trackway_common.events import (
     AttemptEnded,
+    AttemptReclassified,
     CheckpointRef,
     EnvironmentObserved,
     Evidence,
@@ -98,6 +99,13 @@ class EndAttempt:
     receipt: AttemptEnded
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecordVerdict:
+    """A classifier judged the ended attempt again."""
+
+    verdict: AttemptReclassified
+
+
 AttemptCommand: TypeAlias = (
     BeginAttempt
     | ChooseResumeTarget
@@ -108,4 +116,5 @@ AttemptCommand: TypeAlias = (
     | AbandonCheckpoint
     | StopAttempt
     | EndAttempt
+    | RecordVerdict
 )

@@ -34,6 +34,8 @@ class Finding:
     rank: int | None = None
     node: str | None = None
     monotonic_ns: int | None = None
+    blob_digest: str | None = None
+    """Where the whole of it is kept."""
     decisive: bool = False
     """Outranks what ranks say of themselves, whenever it happened."""
 
@@ -47,6 +49,7 @@ class Finding:
             observed_at_ms=self.at_ms or None,
             excerpt=cut(self.excerpt),
             rank=self.rank,
+            blob_digest=self.blob_digest,
         )
 
 

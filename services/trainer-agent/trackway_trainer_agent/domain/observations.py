@@ -47,6 +47,51 @@ class ErrorSeen:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Filesystem:
+    """Room on a filesystem that a rank writes to."""
+
+    mount: str
+    free_bytes: int
+    total_bytes: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeviceHealth:
+    """What the driver says of an accelerator."""
+
+    device: str
+    problem: str
+    """Empty: nothing is wrong."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HostFacts:
+    """What the node says about itself at a rank's end."""
+
+    oom_kills: int | None = None
+    """Kills that the memory cgroup counted while the rank ran; absent where nobody counts."""
+    memory_bound_bytes: int = 0
+    """Bound that the rank's own memory had; 0: none."""
+    killed_over_bound_bytes: int = 0
+    """What it used when its actor killed it for going over the bound; 0: it did not."""
+    filesystems: tuple[Filesystem, ...] = ()
+    kernel_lines: tuple[str, ...] = ()
+    """Since the rank's start, naming one of its processes or a device."""
+    devices: tuple[DeviceHealth, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RuleHit:
+    """A rule of the run's spec that matched what the rank did."""
+
+    reason: TerminationReason
+    rule: str
+    """Such as ``failure_rules[0]``."""
+    matched: str
+    at_ms: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RankExit:
     """A rank's program ended; all that its node knows."""
 
@@ -59,8 +104,8 @@ class RankExit:
     stderr_tail: tuple[str, ...] = ()
     last_step: int = 0
     peak_memory_bytes: int = 0
-    oom_kills: int | None = None
-    """Kills that the memory cgroup counted meanwhile; absent where nobody counts."""
+    host: HostFacts = HostFacts()
+    rule: RuleHit | None = None
     stop_sent_at_ms: int | None = None
     """When this agent told it to stop; absent when it did not."""
     ended_at_ms: int = 0
@@ -145,4 +190,44 @@ class RankSilent:
     at_ms: int
 
 
-Observation: TypeAlias = RankExit | RankLost | ClusterLost | LaunchProblem | StopOrdered | RankSilent
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StuckRank:
+    """Where one rank stood when nothing moved any more."""
+
+    rank: int
+    node: str
+    last_step: int
+    silent_s: float
+    """Since it last showed progress."""
+    frames: tuple[Frame, ...] = ()
+    """Of the main thread, innermost last; empty where they could not be had."""
+    stacks_source: str = "none"
+    stacks_digest: str | None = None
+    """Blob with the stacks of all threads."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hang:
+    """No rank that ran showed progress for longer than it may."""
+
+    ranks: tuple[StuckRank, ...]
+    limit_s: float
+    stepped: bool
+    """The attempt had finished a step before."""
+    at_ms: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeLeaving:
+    """The cluster announced that it takes a node away."""
+
+    node: str
+    cause: SubstrateCause
+    text: str
+    at_ms: int
+    ranks: tuple[int, ...] = ()
+
+
+Observation: TypeAlias = (
+    RankExit | RankLost | ClusterLost | LaunchProblem | StopOrdered | RankSilent | Hang | NodeLeaving
+)

@@ -108,15 +108,16 @@ def _judge(error: ErrorSeen, signature: Signature | None) -> tuple[Reason, Causa
 
 
 def _host(seen: RankExit) -> Iterator[Finding]:
-    if seen.oom_kills is None or not _abnormal(seen):
+    kills = seen.host.oom_kills
+    if kills is None or not _abnormal(seen):
         return
-    confirmed = seen.oom_kills > 0
+    confirmed = kills > 0
     reason = Reason.HOST_OOM if confirmed and _killed(seen) else None
     yield Finding(
         role=CausalRole.INITIATING if reason else CausalRole.UNKNOWN,
         authority=Authority.HOST,
         source=f"rank {seen.rank} memory cgroup",
-        excerpt=f"oom_kill counted {seen.oom_kills} while it ran; peak {seen.peak_memory_bytes >> 20} MiB"
+        excerpt=f"oom_kill counted {kills} while it ran; peak {seen.peak_memory_bytes >> 20} MiB"
         + ("" if confirmed else "; speaks against HOST_OOM"),
         at_ms=seen.ended_at_ms,
         reason=reason,

@@ -8,10 +8,13 @@ from trackway_common.events import Authority, CausalRole
 from trackway_common.events import TerminationReason as Reason
 
 from trackway_trainer_agent.domain.findings import Finding, fingerprint
+from trackway_trainer_agent.domain.hang_findings import hang_findings
 from trackway_trainer_agent.domain.observations import (
     ClusterLost,
+    Hang,
     LaunchProblem,
     LaunchStage,
+    NodeLeaving,
     Observation,
     RankExit,
     RankLost,
@@ -55,6 +58,10 @@ def findings_of(seen: Observation) -> tuple[Finding, ...]:
             return (_stop(seen),)
         case RankSilent():
             return (_silent(seen),)
+        case Hang():
+            return hang_findings(seen)
+        case NodeLeaving():
+            return (_leaving(seen),)
         case _ as never:
             assert_never(never)
 
@@ -135,6 +142,29 @@ def _launch_reason(seen: LaunchProblem) -> Reason:
         return seen.reason
     signature = of_error(seen.message)
     return signature.reason if signature is not None else _OF_STAGE[seen.stage]
+
+
+def _leaving(seen: NodeLeaving) -> Finding:
+    """An announcement: whatever ranks of that node say afterwards comes of it."""
+    reason = _OF_SUBSTRATE[seen.cause]
+    return Finding(
+        role=CausalRole.INITIATING,
+        authority=Authority.SUBSTRATE,
+        source=f"node {seen.node}, as Ray announced it",
+        excerpt=seen.text,
+        at_ms=seen.at_ms,
+        reason=reason,
+        confidence=0.95,
+        cause=f"Node {seen.node} of {_whose(seen.ranks)} is being taken away ({seen.cause.value}).",
+        fingerprint=fingerprint(reason.value, seen.cause.value),
+        rank=min(seen.ranks, default=None),
+        node=seen.node,
+        decisive=True,
+    )
+
+
+def _whose(ranks: tuple[int, ...]) -> str:
+    return f"rank{'s' if len(ranks) > 1 else ''} {', '.join(map(str, ranks[:8]))}" if ranks else "the attempt"
 
 
 def _silent(seen: RankSilent) -> Finding:

@@ -1,4 +1,4 @@
-"""AgentService: what ranks print, and what runs where."""
+"""AgentService: what ranks print, what runs where, and a second look at what ended."""
 
 from __future__ import annotations
 
@@ -7,10 +7,12 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 from google.protobuf.timestamp_pb2 import Timestamp
+from trackway_common.callers import caller_of
 from trackway_common.errors import CommandRejected, FieldViolation, NotFound, Unavailable
 from trackway_common.ids import attempt_stream, is_uuid7
 from trackway_common.rpc import Servable
 from trackway_proto.v1 import agent_service_pb2, agent_service_pb2_grpc
+from trackway_proto.v1.vocabulary_pb2 import TerminationReason
 
 from trackway_trainer_agent.adapters.log_spool import LogSpool, LogSpools, SpooledLine
 from trackway_trainer_agent.domain.attempt import AttemptState, Phase
@@ -22,7 +24,7 @@ FOLLOW_EVERY_S = 0.2
 
 
 class AgentApi(agent_service_pb2_grpc.AgentServiceServicer):
-    """Reads the agent and its spools; changes nothing."""
+    """Reads the agent and its spools; has it judge again what it judged before."""
 
     def __init__(self, spools: LogSpools) -> None:
         self._spools = spools
@@ -55,6 +57,21 @@ class AgentApi(agent_service_pb2_grpc.AgentServiceServicer):
             if over:
                 return
             await asyncio.sleep(FOLLOW_EVERY_S)
+
+    async def ReclassifyAttempt(  # noqa: N802 - named by the .proto file
+        self, request: agent_service_pb2.ReclassifyAttemptRequest, context: Any
+    ) -> agent_service_pb2.ReclassifyAttemptResponse:
+        _check_run_id(request.run_id)
+        look = await self._agent.judge.look_again(request.run_id, request.attempt, actor=caller_of(context))
+        return agent_service_pb2.ReclassifyAttemptResponse(
+            before=TerminationReason.Value(f"TERMINATION_REASON_{look.before.reason}"),
+            version_before=look.before.classifier_version,
+            reason=TerminationReason.Value(f"TERMINATION_REASON_{look.verdict.reason}"),
+            classifier_version=look.verdict.classifier_version,
+            confidence=look.verdict.confidence,
+            cause=look.verdict.cause,
+            recorded=look.recorded,
+        )
 
     async def ListAttempts(  # noqa: N802 - named by the .proto file
         self, request: agent_service_pb2.ListAgentAttemptsRequest, context: Any

@@ -7,12 +7,14 @@ import logging
 from collections.abc import Iterable
 from functools import reduce
 
+from trackway_common.attempt_shape import spec_of_attempt
 from trackway_common.commit import UnknownFact
 from trackway_common.errors import Unavailable
 from trackway_common.event_log import EventLog
 from trackway_common.events import AttemptPlaced
 from trackway_common.fact_reader import FactReader, Judged
 from trackway_common.ids import attempt_stream
+from trackway_common.object_store import BlobStore
 from trackway_common.topics import RUNS
 
 from trackway_trainer_agent.domain.attempt import AttemptState, Phase, initial
@@ -23,6 +25,7 @@ from trackway_trainer_agent.shell.attempt_task import AttemptTask
 from trackway_trainer_agent.shell.attempts import Attempts
 from trackway_trainer_agent.shell.leftovers import unresolved
 from trackway_trainer_agent.shell.plan import Assignment
+from trackway_trainer_agent.shell.second_look import Judge
 
 log = logging.getLogger(__name__)
 
@@ -35,6 +38,12 @@ class Agent:
 
     def __init__(self, attempts: Attempts, event_log: EventLog) -> None:
         self._owner = attempts.owner
+        self.judge = Judge(
+            owner=attempts.owner,
+            agent_id=attempts.agent_id,
+            blobs=BlobStore(attempts.store),
+            clock=attempts.clock,
+        )
         self._gangs = attempts.gangs
         self._agent_id = attempts.agent_id
         self._make_task = attempts.task
@@ -122,7 +131,7 @@ class Agent:
         assignment = Assignment(
             run_id=orders.run_id,
             placed=orders.placed[attempt],
-            spec=orders.spec,
+            spec=spec_of_attempt(orders.spec, orders.placed[attempt]),
             causation_id=by.commit_id,
             traceparent=by.traceparent,
         )

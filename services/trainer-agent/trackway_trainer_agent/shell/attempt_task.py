@@ -15,6 +15,7 @@ from trackway_common.request_sender import RequestSender
 from trackway_common.telemetry import span
 
 from trackway_trainer_agent.domain.attempt import Phase
+from trackway_trainer_agent.domain.bounding import bounded
 from trackway_trainer_agent.domain.classify import classify
 from trackway_trainer_agent.domain.commands import BeginAttempt, EndAttempt, StopAttempt
 from trackway_trainer_agent.domain.observations import LaunchProblem, LaunchStage, Observation, StopOrdered
@@ -25,6 +26,7 @@ from trackway_trainer_agent.shell.attempt_writer import Owner
 from trackway_trainer_agent.shell.bring_up import Granted, LaunchFailed, found, patiently, place
 from trackway_trainer_agent.shell.cluster_pulse import ClusterPulse
 from trackway_trainer_agent.shell.fencing import choose_target, resolve_captures
+from trackway_trainer_agent.shell.keeping import keep
 from trackway_trainer_agent.shell.leftovers import clear_leftovers
 from trackway_trainer_agent.shell.live_gang import LiveGang
 from trackway_trainer_agent.shell.receipt import receipt
@@ -153,7 +155,9 @@ class AttemptTask:
     async def _end(
         self, seen: Sequence[Observation], told: Testimony, granted_at: datetime | None, saves: tuple[str, ...]
     ) -> None:
-        verdict = classify(self.desk.assignment.world_size, seen)
+        world_size = self.desk.assignment.world_size
+        seen = [bounded(one) for one in seen]
+        verdict = classify(world_size, seen)
         await self._flush_telemetry()
         closed = receipt(
             self.desk.assignment,
@@ -164,6 +168,7 @@ class AttemptTask:
             ended_at=self.desk.clock.now(),
             captures_in_flight=saves,
             last_committed=await self._last_committed(),
+            kept=await keep(self.desk.blobs, world_size, seen),
         )
         await self.desk.execute(EndAttempt(receipt=closed), "ended")
         self.desk.spool.close()

@@ -10,6 +10,7 @@ from trackway_trainer_agent.domain.observations import (
     ErrorSeen,
     ErrorSource,
     Frame,
+    HostFacts,
     LaunchProblem,
     LaunchStage,
     RankExit,
@@ -29,7 +30,7 @@ def rank_exit(rank: int, host: str, seen: records.TrainerExited, stop_sent_at_ms
         stderr_tail=seen.stderr_tail,
         last_step=seen.last_step,
         peak_memory_bytes=seen.peak_memory_bytes,
-        oom_kills=seen.oom_kills,
+        host=HostFacts(oom_kills=seen.oom_kills),
         # Told to stop by an agent before this one: then everything it said came after.
         stop_sent_at_ms=(stop_sent_at_ms or 0) if seen.stop_requested else None,
         ended_at_ms=seen.ended_at_ms,
