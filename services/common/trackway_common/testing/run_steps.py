@@ -69,7 +69,7 @@ def started(facts: RunFacts, number: int, resume: e.CheckpointRef | None = None)
     return facts.after(2.0).attempt(number, e.AttemptRunning(first_step=first, first_step_at=facts.now))
 
 
-def captured(facts: RunFacts, number: int, step: int) -> RunFacts:
+def captured(facts: RunFacts, number: int, step: int, phases: e.PhaseSeconds | None = None) -> RunFacts:
     """Training stood still while a checkpoint was captured."""
     return facts.attempt(
         number,
@@ -80,13 +80,21 @@ def captured(facts: RunFacts, number: int, step: int) -> RunFacts:
             size_bytes=3_400_000,
             blocked_seconds=0.05,
             started_at=facts.now,
+            phases=phases,
         ),
     )
 
 
-def committed(facts: RunFacts, number: int, step: int, slot: int, parent: e.CheckpointRef | None = None) -> RunFacts:
+def committed(
+    facts: RunFacts,
+    number: int,
+    step: int,
+    slot: int,
+    parent: e.CheckpointRef | None = None,
+    phases: e.PhaseSeconds | None = None,
+) -> RunFacts:
     """Captured, and committed half a second later."""
-    captured(facts, number, step)
+    captured(facts, number, step, phases)
     facts.after(0.5)
     return facts.checkpoint(
         e.CheckpointCommitted(

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from trackway_common.errors import NotFound
-from trackway_common.events import CheckpointQuarantined, CheckpointStarted
+from trackway_common.events import CheckpointQuarantined, CheckpointStarted, TerminationReason
 from trackway_common.history.fold import fold_run
 from trackway_common.history.receipt import AttemptReceipt, attempt_receipt, columns_of
 from trackway_common.history.receipt.build import LastSeen
@@ -117,7 +117,8 @@ def test_parts_add_up_to_the_whole_whatever_the_clocks_say(
     keeps_all: bool,
     captures: list[tuple[datetime, float, bool]],
 ) -> None:
-    span = Span(placed_at=START, work_began_at=first, failed_at=failed, ended_at=ended, keeps_all=keeps_all)
+    reason = TerminationReason.COMPLETED if keeps_all else TerminationReason.UNKNOWN
+    span = Span(placed_at=START, first_step_at=first, failed_at=failed, ended_at=ended, reason=reason)
     made = [(CheckpointStarted(started_at=at, blocked_seconds=s), kept) for at, s, kept in captures]
     seconds = split_seconds(span, [c for c, _ in made], [c for c, kept in made if kept])
     parts = (

@@ -21,7 +21,6 @@ from trackway_common.history.receipt.course_columns import (
 )
 from trackway_common.history.receipt.outcome_columns import OutcomeColumns, ended_at, outcome_columns
 from trackway_common.history.receipt.seconds import (
-    KEEPS_ALL,
     SecondsColumns,
     Span,
     failed_at,
@@ -116,7 +115,12 @@ def attempt_receipt(history: RunHistory, number: int, *, last_seen: LastSeen | N
 
 def attempt_name(project: str, run_id: str, number: int) -> str:
     """Resource name of an attempt."""
-    return f"projects/{project}/runs/{run_id}/attempts/{number}"
+    return f"{run_name(project, run_id)}/attempts/{number}"
+
+
+def run_name(project: str, run_id: str) -> str:
+    """Resource name of a run."""
+    return f"projects/{project}/runs/{run_id}"
 
 
 def trace_id(traceparent: str) -> str:
@@ -147,14 +151,24 @@ def _ranks_started_at(attempt: AttemptHistory) -> datetime | None:
 
 def _seconds(history: RunHistory, attempt: AttemptHistory) -> SecondsColumns:
     end = ended_at(attempt)
-    if attempt.placed is None or end is None:
+    return seconds_until(history, attempt, end) if end else SecondsColumns()
+
+
+def seconds_until(history: RunHistory, attempt: AttemptHistory, end: datetime) -> SecondsColumns:
+    """Split the time that an attempt held its accelerators, up to its end or to a moment before it."""
+    if attempt.placed is None:
         return SecondsColumns()
+    ended = attempt.ended
     span = Span(
         placed_at=attempt.placed.placed_at,
-        work_began_at=attempt.running.first_step_at if attempt.running else _ranks_started_at(attempt),
-        failed_at=failed_at(attempt.ended.evidence) if attempt.ended else None,
+        ranks_started_at=_ranks_started_at(attempt),
+        first_step_at=attempt.running.first_step_at if attempt.running else None,
+        failed_at=failed_at(ended.evidence) if ended else None,
+        stopping_at=attempt.stopping.stopping_at if attempt.stopping else None,
+        last_progress_at=moment(ended.last_progress_at) if ended else None,
         ended_at=end,
-        keeps_all=attempt.ended is not None and attempt.ended.reason in KEEPS_ALL,
+        reason=ended.reason if ended else None,
+        phases=ended.phases if ended else None,
     )
     return split_seconds(span, attempt.captures, kept_captures(history, attempt))
 

@@ -83,9 +83,16 @@ def commits_of(history: RunHistory, epoch: int | None) -> tuple[CheckpointHistor
 
 
 def kept_captures(history: RunHistory, attempt: AttemptHistory) -> tuple[CheckpointStarted, ...]:
-    """Captures whose checkpoint was committed and not quarantined since."""
+    """Captures whose checkpoint was committed, and neither quarantined nor passed over by a later attempt since."""
     good = {checkpoint_name(c.committed.checkpoint) for c in history.checkpoints if c.quarantined_why is None}
-    return tuple(c for c in attempt.captures if capture_name(c) in good)
+    floor = resumed_step_after(history, attempt.attempt)
+    return tuple(c for c in attempt.captures if capture_name(c) in good and (floor is None or c.step <= floor))
+
+
+def resumed_step_after(history: RunHistory, number: int) -> int | None:
+    """Lowest step that a later attempt went back to; what came after it was repeated. None: there is none yet."""
+    targets = [later.resume.checkpoint for later in history.attempts if later.attempt > number and later.resume]
+    return min((target.step if target else 0 for target in targets), default=None)
 
 
 def capture_name(capture: CheckpointStarted | CheckpointAbandoned) -> str:
