@@ -50,6 +50,10 @@ class Fields:
         """Whether the field was written at all."""
         return key in self._values
 
+    def kind(self, key: str) -> str:
+        """What was written, in words such as "a mapping"; for fields that may have two forms."""
+        return _kind(self._values.get(key))
+
     def text(self, key: str, default: str | None = None) -> str:
         """A string; required without a default, and then not empty."""
         value = self._values.get(key)

@@ -45,6 +45,8 @@ class GangRequest:
     bundles: tuple[Bundle, ...]
     wait_s: float
     """How long the cluster may take to grant them."""
+    excluded_nodes: tuple[str, ...] = ()
+    """Nodes that no bundle may lie on, by id or host name."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

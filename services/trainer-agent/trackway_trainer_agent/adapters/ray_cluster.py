@@ -17,6 +17,7 @@ from ray.exceptions import RayError
 from ray.util.placement_group import PlacementGroup, placement_group, placement_group_table, remove_placement_group
 from trackway_common.errors import Unavailable
 
+from trackway_trainer_agent.adapters.ray_exclusion import LivingNode, node_selector
 from trackway_trainer_agent.gangs import ClusterView, GangName, GangRequest, PlacementFailed
 
 HEAD_LIMIT_S = 4
@@ -80,7 +81,9 @@ def place(request: GangRequest) -> PlacementGroup:
         PlacementFailed: not granted in time.
     """
     bundles = [_resources(bundle.cpus, bundle.accelerators, bundle.memory_bytes) for bundle in request.bundles]
-    group = placement_group(bundles, strategy="PACK", name=str(request.name), lifetime="detached")
+    selector = node_selector(request.excluded_nodes, bundles, _living_nodes() if request.excluded_nodes else ())
+    labels = {"bundle_label_selector": [selector] * len(bundles)} if selector else {}
+    group = placement_group(bundles, strategy="PACK", name=str(request.name), lifetime="detached", **labels)
     if not group.wait(request.wait_s):
         free = {name: amount for name, amount in ray.available_resources().items() if name in {"CPU", "GPU", "memory"}}
         raise PlacementFailed(f"{bundles} were not granted within {request.wait_s:g} s; free are {free}")
@@ -110,6 +113,18 @@ def death_record(gang: GangName, rank: int) -> str:
     records = [record for record in ray_state.actor_table(None).values() if record["Name"] == name]
     newest = max(records, key=lambda record: record["StartTime"], default=None)
     return "" if newest is None else str(newest.get("DeathCause") or "")
+
+
+def _living_nodes() -> tuple[LivingNode, ...]:
+    try:
+        known = global_worker.gcs_client.get_all_node_info(timeout=HEAD_LIMIT_S)
+    except (RayError, RuntimeError, TimeoutError) as error:
+        raise PlacementFailed(f"the cluster's head does not say which nodes live: {error}") from error
+    return tuple(
+        LivingNode(node_id=node_id.hex(), host=node.node_manager_hostname, resources=dict(node.resources_total))
+        for node_id, node in known.items()
+        if node.state == 0
+    )
 
 
 def _groups() -> set[str]:

@@ -52,4 +52,5 @@ def heartbeat(itself: AgentHeartbeat, pulse: ClusterPulse, attempts: tuple[str, 
         environment_digest=itself.environment_digest,
         python_version=itself.python_version,
         attempts=attempts,
+        nodes=len(offered.nodes) if offered is not None else 0,
     )

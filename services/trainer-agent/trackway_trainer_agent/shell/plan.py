@@ -21,6 +21,7 @@ class Assignment:
     run_id: str
     placed: AttemptPlaced
     spec: RunSpec
+    """As this attempt runs it: with what a retry or the placement changed."""
     causation_id: str = ""
     """Commit that placed it."""
     traceparent: str = ""
@@ -49,7 +50,9 @@ def gang_request(assignment: Assignment, wait_s: float) -> GangRequest:
     bundles = tuple(
         Bundle(cpus=rank.cpus, accelerators=rank.accelerators, memory_bytes=rank.memory_bytes) for rank in ranks
     )
-    return GangRequest(name=assignment.gang, bundles=bundles, wait_s=wait_s)
+    shape = assignment.placed.shape
+    excluded = shape.excluded_nodes if shape is not None else ()
+    return GangRequest(name=assignment.gang, bundles=bundles, wait_s=wait_s, excluded_nodes=excluded)
 
 
 def rank_specs(
