@@ -64,8 +64,8 @@ def _refusal(error: Exception, address: str, settings: KafkaSettings) -> str:
     match error:
         case SaslAuthenticationFailed():
             return (
-                f"the log at {address} refuses user {settings.sasl_username!r} with this password ({', '.join(error.args)}); "
-                "correct TRACKWAY_KAFKA__SASL_USERNAME and TRACKWAY_KAFKA__SASL_PASSWORD"
+                f"the log at {address} refuses user {settings.sasl_username!r} with this password "
+                f"({', '.join(error.args)}); correct TRACKWAY_KAFKA__SASL_USERNAME and TRACKWAY_KAFKA__SASL_PASSWORD"
             )
         case UnsupportedSaslMechanismError():
             return (

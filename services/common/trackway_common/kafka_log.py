@@ -32,6 +32,7 @@ IDLE_MS = 200
 """Silence after which a tail yields an empty batch."""
 METADATA_TIMEOUT_S = 10.0
 RECONNECT_S = 0.5
+STOP_LIMIT_S = 2.0
 
 
 class LogTruncated(CorruptLog):
@@ -85,15 +86,15 @@ class KafkaEventLog:
             while True:
                 yield await _fetch(consumer, topic)
         finally:
-            await consumer.stop()
+            await _stop_quietly(consumer)
 
     async def close(self) -> None:
         if self._producer is not None:
             self._retire(self._producer)
         if self._metadata is not None:
-            await self._metadata.stop()
+            await _stop_quietly(self._metadata)
         if self._retiring:
-            await asyncio.wait(self._retiring, timeout=2.0)
+            await asyncio.wait(self._retiring)
 
     async def _started_producer(self) -> AIOKafkaProducer:
         async with self._producer_lock:
@@ -207,8 +208,12 @@ async def _start(client: AIOKafkaProducer | AIOKafkaConsumer) -> None:
 
 
 async def _stop_quietly(client: AIOKafkaProducer | AIOKafkaConsumer) -> None:
-    try:
-        async with asyncio.timeout(METADATA_TIMEOUT_S):
-            await client.stop()
-    except (KafkaError, TimeoutError, OSError) as error:
+    """Stop a client; it says goodbye to its broker, and one that hangs is not waited for."""
+    stopping = asyncio.ensure_future(client.stop())
+    stopping.add_done_callback(_note_failure)
+    await asyncio.wait({stopping}, timeout=STOP_LIMIT_S)
+
+
+def _note_failure(stopped: asyncio.Future[None]) -> None:
+    if not stopped.cancelled() and (error := stopped.exception()):
         log.debug("client stopped with an error", extra={"error": repr(error)})
