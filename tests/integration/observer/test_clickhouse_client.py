@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import ssl
-import subprocess
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -13,7 +11,9 @@ import pytest
 from trackway_common.clickhouse import ClickHouse, Overloaded, StatementRefused
 from trackway_common.errors import Unavailable
 
+from tests.support.certificates import Authority
 from tests.support.read_model import ReadModelServer
+from tests.support.tls_front import tls_in_front
 
 
 @pytest.fixture
@@ -80,47 +80,13 @@ async def test_an_absent_server_is_unavailable_and_found_again(server: ReadModel
 
 
 async def test_tls_is_spoken_and_the_authority_checked(server: ReadModelServer, tmp_path: Path) -> None:
-    key, cert = tmp_path / "key.pem", tmp_path / "cert.pem"
-    subject = ["-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1"]
-    new = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "1", *subject]
-    subprocess.run([*new, "-keyout", str(key), "-out", str(cert)], check=True, capture_output=True)
+    authority = Authority(tmp_path)
     plain = server.settings("default")
-    async with tls_in_front(plain.url, cert, key) as url:
-        trusting = ClickHouse(plain.model_copy(update={"url": url, "ca_file": cert}))
+    with tls_in_front(plain.url, authority.issue("clickhouse")) as url:
+        trusting = ClickHouse(plain.model_copy(update={"url": url, "ca_file": authority.certificate}))
         assert await trusting.rows("select 1") == [(1,)]
         await trusting.close()
         wary = ClickHouse(plain.model_copy(update={"url": url}))
         with pytest.raises(Unavailable):
             await wary.rows("select 1")
         await wary.close()
-
-
-class tls_in_front:
-    """Ends TLS before a plain server, byte by byte."""
-
-    def __init__(self, url: str, cert: Path, key: Path) -> None:
-        self._host, _, port = url.removeprefix("http://").partition(":")
-        self._port = int(port)
-        self._context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        self._context.load_cert_chain(cert, key)
-
-    async def __aenter__(self) -> str:
-        self._server = await asyncio.start_server(self._pass_on, "127.0.0.1", 0, ssl=self._context)
-        return f"https://127.0.0.1:{self._server.sockets[0].getsockname()[1]}"
-
-    async def __aexit__(self, *_: object) -> None:
-        self._server.close()
-
-    async def _pass_on(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        inner_reader, inner_writer = await asyncio.open_connection(self._host, self._port)
-        try:
-            await asyncio.gather(copy(reader, inner_writer), copy(inner_reader, writer))
-        except ConnectionError:
-            pass
-
-
-async def copy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    while data := await reader.read(1 << 16):
-        writer.write(data)
-        await writer.drain()
-    writer.close()
