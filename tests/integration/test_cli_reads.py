@@ -68,7 +68,11 @@ def test_attempts(trackway: CommandLine, fake: FakeTrackway) -> None:
 
 def test_explain(trackway: CommandLine, fake: FakeTrackway) -> None:
     fake.answers["Explain"] = history_service_pb2.Explanation(
-        text="Rank 1 was killed.\n", markdown="# Rank 1\n", detail=_struct(reason="UNKNOWN_KILL"), records_behind=3
+        text="Rank 1 was killed.\n",
+        markdown="# Rank 1\n",
+        detail=_struct(reason="UNKNOWN_KILL"),
+        records_behind=3,
+        postmortem="# Incident\n",
     )
     plain = trackway("explain", f"{RUN}/2")
     assert (plain.exit_code, plain.stdout) == (0, "Rank 1 was killed.\n")
@@ -76,6 +80,9 @@ def test_explain(trackway: CommandLine, fake: FakeTrackway) -> None:
     assert trackway("explain", RUN, "-o", "markdown").stdout == "# Rank 1\n"
     assert trackway.json("explain", RUN) == {"reason": "UNKNOWN_KILL"}
     assert yaml.safe_load(trackway("explain", RUN, "-o", "yaml").stdout) == {"reason": "UNKNOWN_KILL"}
+    assert trackway("explain", RUN, "--md").stdout == "# Rank 1\n"
+    assert json.loads(trackway("explain", RUN, "--json").stdout) == {"reason": "UNKNOWN_KILL"}
+    assert trackway("explain", RUN, "--postmortem").stdout == "# Incident\n"
     assert [request.name for request in fake.requests("Explain")][:2] == [f"{RUN}/2", RUN]
     assert trackway("explain", RUN, "-o", "table").exit_code == 2
 
@@ -166,7 +173,12 @@ def test_a_dataset_snapshot_is_registered_and_shown(trackway: CommandLine, fake:
         (tmp_path / f"m{i}.py").write_text(f"x = {i}\n")
     (tmp_path / "skip.txt").write_text("no")
     fake.answers["RegisterDataset"] = dataset_service_pb2.Dataset(
-        dataset="stdlib", manifest_digest="sha256:d", files=30, size_bytes=200, splits=["heldout", "train"]
+        name="projects/demo/datasets/stdlib@sha256:d",
+        dataset="stdlib",
+        manifest_digest="sha256:d",
+        files=30,
+        size_bytes=200,
+        splits=["heldout", "train"],
     )
     command = ("dataset", "snapshot", "stdlib", str(tmp_path), "--include", "*.py", "--split", "heldout=0.2")
     result = trackway(*command, "--project", "demo")
@@ -183,12 +195,17 @@ def test_a_dataset_snapshot_is_registered_and_shown(trackway: CommandLine, fake:
 
 
 def test_datasets_are_shown_with_their_manifest(trackway: CommandLine, fake: FakeTrackway) -> None:
-    dataset = dataset_service_pb2.Dataset(dataset="d", manifest_digest="sha256:d", manifest=b'{"name":"d"}')
+    name = "projects/demo/datasets/d@sha256:d"
+    dataset = dataset_service_pb2.Dataset(name=name, dataset="d", manifest_digest="sha256:d", manifest=b'{"name":"d"}')
     fake.answers["GetDataset"] = dataset
     fake.answers["ListDatasets"] = dataset_service_pb2.ListDatasetsResponse(datasets=[dataset])
     assert trackway.json("dataset", "show", "d")["manifest"] == {"name": "d"}
     assert "sha256:d" in trackway("dataset", "list").stdout
-    assert trackway("dataset", "show", "d").exit_code == 0
+    assert "demo" in trackway("dataset", "list").stdout
+    for asked in (("d@12", "--project", "demo"), (name,)):
+        assert trackway("dataset", "show", *asked).exit_code == 0
+    wanted = [request.name for request in fake.requests("GetDataset")]
+    assert wanted == ["projects/-/datasets/d", "projects/demo/datasets/d@12", name]
 
 
 def test_snapshots_of_nothing_are_refused(trackway: CommandLine, fake: FakeTrackway, tmp_path: Path) -> None:

@@ -558,7 +558,7 @@ class RunCancelled:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DatasetRegistered:
-    """Stream datasets/{name}."""
+    """Stream datasets/{project}/{name}."""
 
     name: str = ""
     manifest_digest: str = ""

@@ -65,9 +65,9 @@ def evaluation_stream(run_id: str) -> Stream:
     return Stream(f"evaluations/{run_id}")
 
 
-def dataset_stream(name: str) -> Stream:
-    """Stream of the snapshots registered under one dataset name."""
-    return Stream(f"datasets/{name}")
+def dataset_stream(project: str, name: str) -> Stream:
+    """Stream of the snapshots registered under one name in one project."""
+    return Stream(f"datasets/{project}/{name}")
 
 
 def pool_stream(name: str) -> Stream:

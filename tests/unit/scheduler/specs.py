@@ -16,7 +16,6 @@ from trackway_common.yaml_core import load_yaml
 from trackway_scheduler.domain.catalogue import Catalogue, ComputeClass
 from trackway_scheduler.domain.spec import Submission, Surroundings, read_spec, resolve
 from trackway_scheduler.domain.spec.reading import Draft
-from trackway_scheduler.domain.state import DatasetState
 
 from tests.unit.scheduler.builders import DIGEST, NOW, pool
 
@@ -60,12 +59,12 @@ CLASSES = (
 
 
 def registered(manifest_digest: str) -> DatasetRegistered:
-    return DatasetRegistered(name="digits", manifest_digest=manifest_digest, registered_at=NOW)
+    return DatasetRegistered(name="digits", manifest_digest=manifest_digest, project="demo", registered_at=NOW)
 
 
 def surroundings(**changes) -> Surroundings:
     known = Surroundings(
-        datasets={"digits": DatasetState(name="digits", snapshots=(registered(OTHER), registered(DIGEST)))},
+        datasets={"demo": {"digits": (registered(OTHER), registered(DIGEST))}},
         pools={"local": pool()},
         catalogue=Catalogue(classes=CLASSES),
         pack=parse_pack(PACK),

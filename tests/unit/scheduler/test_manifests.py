@@ -66,17 +66,15 @@ def test_a_mistake_is_named(data, field):
 
 
 def test_a_snapshot_is_registered_once():
-    command = RegisterDataset(
-        manifest_digest="sha256:1", project="demo", files=2, size_bytes=15, splits=("test",), at=NOW
-    )
-    given = Given(stream="datasets/digits").when(command)
+    command = RegisterDataset(manifest_digest="sha256:1", files=2, size_bytes=15, splits=("test",), at=NOW)
+    given = Given(stream="datasets/demo/digits").when(command)
     given.then(
         DatasetRegistered(
             name="digits", manifest_digest="sha256:1", project="demo", files=2, size_bytes=15, splits=("test",),
             registered_at=NOW,
         )
     )  # fmt: skip
-    assert Given(*given.made, stream="datasets/digits").when(command).made == ()
+    assert Given(*given.made, stream="datasets/demo/digits").when(command).made == ()
 
 
 def test_a_pack_that_was_sent_before_becomes_the_newest_again():

@@ -4,25 +4,9 @@ from __future__ import annotations
 
 import pytest
 from trackway_common.errors import CommandRejected, NotFound
-from trackway_common.events import DatasetRegistered
-from trackway_scheduler.domain.names import (
-    SnapshotName,
-    find_run,
-    find_snapshot,
-    parse_snapshot_name,
-    project_of,
-    run_name,
-)
-from trackway_scheduler.domain.state import DatasetState
-
-from tests.unit.scheduler.builders import DIGEST, NOW
+from trackway_scheduler.domain.names import find_run, project_of, run_name
 
 RUNS = ("01930000-0000-7000-8000-00000000000a", "01930000-0000-7000-8000-00000000000b", "01944444-0000-7000-8000-0c")
-OTHER = "sha256:" + "3" * 64
-STATE = DatasetState(
-    name="digits",
-    snapshots=tuple(DatasetRegistered(name="digits", manifest_digest=d, registered_at=NOW) for d in (OTHER, DIGEST)),
-)
 
 
 @pytest.mark.parametrize("name", [RUNS[0], RUNS[0].upper(), run_name("demo", RUNS[0]), f"projects/-/runs/{RUNS[0]}"])
@@ -43,25 +27,6 @@ def test_an_ambiguous_prefix_lists_what_it_could_mean():
 def test_unknown_and_too_short_names(name, error):
     with pytest.raises(error):
         find_run(name, RUNS)
-
-
-@pytest.mark.parametrize(
-    ("name", "digest"),
-    [("digits", DIGEST), (f"digits@{OTHER}", OTHER), ("projects/demo/datasets/digits@3333333", OTHER)],
-)
-def test_a_snapshot_is_found_by_its_digest_or_as_the_newest(name, digest):
-    assert find_snapshot(parse_snapshot_name(name), STATE) == digest
-
-
-def test_snapshot_names_that_mean_nothing_or_too_much():
-    with pytest.raises(NotFound):
-        find_snapshot(SnapshotName(dataset="digits", digest="sha256:9"), STATE)
-    with pytest.raises(NotFound):
-        find_snapshot(SnapshotName(dataset="digits", digest=""), DatasetState(name="digits"))
-    with pytest.raises(CommandRejected):
-        find_snapshot(SnapshotName(dataset="digits", digest="sha256:"), STATE)
-    with pytest.raises(CommandRejected):
-        parse_snapshot_name("projects/demo/datasets/@12")
 
 
 def test_parents_of_listings():

@@ -84,6 +84,32 @@ async def test_the_whole_chain_with_a_pack_and_its_gate(stage):
     assert again.spec.evaluation_pack == run.spec.evaluation_pack
 
 
+async def test_projects_have_datasets_of_their_own(stage):
+    async def register(project):
+        request = dataset_service_pb2.RegisterDatasetRequest(request_id=uuid7(), project=project, manifest=MANIFEST)
+        return await stage.datasets.RegisterDataset(request, Caller())
+
+    async def names(parent):
+        request = dataset_service_pb2.ListDatasetsRequest(parent=parent)
+        return [dataset.name for dataset in (await stage.datasets.ListDatasets(request, Caller())).datasets]
+
+    first, again, other = await register("demo"), await register("demo"), await register("prod")
+    assert first.name == again.name == f"projects/demo/datasets/digits@{first.manifest_digest}"
+    assert await names("projects/-") == [first.name, other.name]
+    assert await names("projects/prod") == [other.name]
+    for name in (first.name, other.name):
+        found = await stage.datasets.GetDataset(dataset_service_pb2.GetDatasetRequest(name=name), Caller())
+        assert (found.name, json.loads(found.manifest)) == (name, json.loads(MANIFEST))
+    with pytest.raises(NotFound, match="projects demo, prod have one"):
+        await stage.datasets.GetDataset(
+            dataset_service_pb2.GetDatasetRequest(name="projects/test/datasets/digits"), Caller()
+        )
+    with pytest.raises(CommandRejected, match="project 'a/b' must be"):
+        await register("a/b")
+    with pytest.raises(CommandRejected, match="project is required"):
+        await register("")
+
+
 async def test_an_exhausted_evaluation_holds_the_run_and_places_nothing(stage):
     request = dataset_service_pb2.RegisterDatasetRequest(request_id=uuid7(), project="demo", manifest=MANIFEST)
     await stage.datasets.RegisterDataset(request, Caller())

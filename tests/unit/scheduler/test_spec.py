@@ -82,6 +82,14 @@ def test_all_violations_come_at_once():
     assert "trackway dataset snapshot digit PATH" in found["datasets[0]"]
 
 
+def test_a_dataset_of_another_project_is_none_of_the_runs():
+    found = violations(SPEC.replace("project: demo", "project: prod"))
+    assert found["datasets[0]"] == (
+        "no dataset 'digits' is registered in project 'prod'; project demo has one of that name; "
+        "register it with `trackway dataset snapshot digits PATH --project prod`"
+    )
+
+
 def test_the_room_of_the_pool_counts_besides_the_class():
     found = violations(SPEC, surroundings(pools={"local": pool(cpus=1.5)}))
     assert "has room for 1" in found["topology.world_size"]

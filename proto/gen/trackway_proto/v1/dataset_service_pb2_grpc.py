@@ -26,7 +26,7 @@ if _version_not_supported:
 
 
 class DatasetServiceStub(object):
-    """Dataset snapshots: immutable manifests under a name. Served by the scheduler.
+    """Dataset snapshots: immutable manifests under a name of their project. Served by the scheduler.
     """
 
     def __init__(self, channel):
@@ -53,7 +53,7 @@ class DatasetServiceStub(object):
 
 
 class DatasetServiceServicer(object):
-    """Dataset snapshots: immutable manifests under a name. Served by the scheduler.
+    """Dataset snapshots: immutable manifests under a name of their project. Served by the scheduler.
     """
 
     def RegisterDataset(self, request, context):
@@ -64,7 +64,8 @@ class DatasetServiceServicer(object):
         raise NotImplementedError('Method not implemented!')
 
     def GetDataset(self, request, context):
-        """`projects/{project}/datasets/{name}@{digest}`, `{name}@{digest}` or `{name}` for the newest.
+        """`projects/{project}/datasets/{name}@{digest}`, without `@{digest}` for the newest; `{name}` or
+        `{name}@{digest}` where one project has a dataset of that name, as `projects/-/datasets/{name}`.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -103,7 +104,7 @@ def add_DatasetServiceServicer_to_server(servicer, server):
 
  # This class is part of an EXPERIMENTAL API.
 class DatasetService(object):
-    """Dataset snapshots: immutable manifests under a name. Served by the scheduler.
+    """Dataset snapshots: immutable manifests under a name of their project. Served by the scheduler.
     """
 
     @staticmethod

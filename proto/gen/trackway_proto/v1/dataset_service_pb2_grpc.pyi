@@ -27,7 +27,7 @@ GRPC_GENERATED_VERSION: str
 GRPC_VERSION: str
 
 class DatasetServiceStub:
-    """Dataset snapshots: immutable manifests under a name. Served by the scheduler."""
+    """Dataset snapshots: immutable manifests under a name of their project. Served by the scheduler."""
 
     @_typing.overload
     def __new__(cls, channel: _grpc.Channel) -> _Self: ...
@@ -36,22 +36,26 @@ class DatasetServiceStub:
     RegisterDataset: _grpc.UnaryUnaryMultiCallable[_dataset_service_pb2.RegisterDatasetRequest, _dataset_service_pb2.Dataset]
     """Registers a manifest under its name. The same manifest again changes nothing."""
     GetDataset: _grpc.UnaryUnaryMultiCallable[_dataset_service_pb2.GetDatasetRequest, _dataset_service_pb2.Dataset]
-    """`projects/{project}/datasets/{name}@{digest}`, `{name}@{digest}` or `{name}` for the newest."""
+    """`projects/{project}/datasets/{name}@{digest}`, without `@{digest}` for the newest; `{name}` or
+    `{name}@{digest}` where one project has a dataset of that name, as `projects/-/datasets/{name}`.
+    """
     ListDatasets: _grpc.UnaryUnaryMultiCallable[_dataset_service_pb2.ListDatasetsRequest, _dataset_service_pb2.ListDatasetsResponse]
 
 @_typing.type_check_only
 class DatasetServiceAsyncStub(DatasetServiceStub):
-    """Dataset snapshots: immutable manifests under a name. Served by the scheduler."""
+    """Dataset snapshots: immutable manifests under a name of their project. Served by the scheduler."""
 
     def __init__(self, channel: _aio.Channel) -> None: ...
     RegisterDataset: _aio.UnaryUnaryMultiCallable[_dataset_service_pb2.RegisterDatasetRequest, _dataset_service_pb2.Dataset]  # type: ignore[assignment]
     """Registers a manifest under its name. The same manifest again changes nothing."""
     GetDataset: _aio.UnaryUnaryMultiCallable[_dataset_service_pb2.GetDatasetRequest, _dataset_service_pb2.Dataset]  # type: ignore[assignment]
-    """`projects/{project}/datasets/{name}@{digest}`, `{name}@{digest}` or `{name}` for the newest."""
+    """`projects/{project}/datasets/{name}@{digest}`, without `@{digest}` for the newest; `{name}` or
+    `{name}@{digest}` where one project has a dataset of that name, as `projects/-/datasets/{name}`.
+    """
     ListDatasets: _aio.UnaryUnaryMultiCallable[_dataset_service_pb2.ListDatasetsRequest, _dataset_service_pb2.ListDatasetsResponse]  # type: ignore[assignment]
 
 class DatasetServiceServicer(metaclass=_abc_1.ABCMeta):
-    """Dataset snapshots: immutable manifests under a name. Served by the scheduler."""
+    """Dataset snapshots: immutable manifests under a name of their project. Served by the scheduler."""
 
     @_abc_1.abstractmethod
     def RegisterDataset(
@@ -67,7 +71,9 @@ class DatasetServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _dataset_service_pb2.GetDatasetRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_dataset_service_pb2.Dataset, _abc.Awaitable[_dataset_service_pb2.Dataset]]:
-        """`projects/{project}/datasets/{name}@{digest}`, `{name}@{digest}` or `{name}` for the newest."""
+        """`projects/{project}/datasets/{name}@{digest}`, without `@{digest}` for the newest; `{name}` or
+        `{name}@{digest}` where one project has a dataset of that name, as `projects/-/datasets/{name}`.
+        """
 
     @_abc_1.abstractmethod
     def ListDatasets(

@@ -562,7 +562,7 @@ Global___RunCancelled: _TypeAlias = RunCancelled  # noqa: Y015
 
 @_typing.final
 class DatasetRegistered(_message.Message):
-    """Stream datasets/{name}."""
+    """Stream datasets/{project}/{name}."""
 
     DESCRIPTOR: _descriptor.Descriptor
 

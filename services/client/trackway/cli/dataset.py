@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from trackway.client.snapshot import Snapshot, SplitSummary
 
 _COLUMNS: tuple[Column[Dataset], ...] = (
+    Column("PROJECT", lambda dataset: dataset.project),
     Column("DATASET", lambda dataset: dataset.dataset),
     Column("DIGEST", lambda dataset: dataset.manifest_digest),
     Column("FILES", lambda dataset: dataset.files),
@@ -71,11 +72,15 @@ def snapshot(
 
 @dataset.command()
 @click.argument("name", metavar="NAME[@DIGEST]")
+@click.option("--project", default="-", help="Needed where several projects have a dataset of that name.")
 @common_options
-def show(session: Session, name: str) -> None:
-    """Show a snapshot; the newest one of its name when no digest is given."""
+def show(session: Session, name: str, project: str) -> None:
+    """Show a snapshot; the newest one of its name when no digest is given.
+
+    NAME may also be a resource name, as `trackway dataset list -o json` shows it.
+    """
     with session.connect() as client:
-        found = client.dataset(name)
+        found = client.dataset(name if "/" in name else f"projects/{project}/datasets/{name}")
     if session.output == TABLE:
         print_details(_details(found))
     else:
@@ -112,6 +117,7 @@ def _show(session: Session, registered: Dataset, taken: Snapshot) -> None:
 def _details(dataset: Dataset) -> list[tuple[str, object]]:
     return [
         ("dataset", dataset.dataset),
+        ("project", dataset.project),
         ("digest", dataset.manifest_digest),
         ("name", dataset.name),
         ("files", dataset.files),

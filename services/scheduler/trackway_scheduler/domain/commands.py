@@ -125,10 +125,9 @@ class RecordRefusal:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RegisterDataset:
-    """Put a manifest under its name."""
+    """Put a manifest under its name, in its project."""
 
     manifest_digest: str
-    project: str
     files: int
     size_bytes: int
     splits: tuple[str, ...]

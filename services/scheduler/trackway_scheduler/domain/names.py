@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass
 
 from trackway_common.errors import CommandRejected, FieldViolation, NotFound
-
-from trackway_scheduler.domain.state import DatasetState
 
 MIN_PREFIX = 4
 """Shorter prefixes of a UUIDv7 are shared by everything of the same years."""
@@ -17,11 +14,6 @@ _SHOWN = 3
 def run_name(project: str, run_id: str) -> str:
     """Resource name of a run; ``-`` stands for a project that a refused spec didn't tell."""
     return f"projects/{project or '-'}/runs/{run_id}"
-
-
-def dataset_name(project: str, name: str, digest: str) -> str:
-    """Resource name of a snapshot."""
-    return f"projects/{project or '-'}/datasets/{name}@{digest}"
 
 
 def find_run(name: str, run_ids: Collection[str]) -> str:
@@ -42,41 +34,6 @@ def find_run(name: str, run_ids: Collection[str]) -> str:
     if len(found) > 1:
         shown = ", ".join(found[:_SHOWN]) + (f" and {len(found) - _SHOWN} more" if len(found) > _SHOWN else "")
         raise _invalid("name", f"{name!r} means {len(found)} runs: {shown}; write more of the id")
-    return found[0]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SnapshotName:
-    """A dataset's name, and as much of a snapshot's digest as was written."""
-
-    dataset: str
-    digest: str
-
-
-def parse_snapshot_name(name: str) -> SnapshotName:
-    """Read ``projects/{project}/datasets/{name}@{digest}``, ``{name}@{digest}`` or ``{name}``."""
-    dataset, _, digest = name.rpartition("/")[2].partition("@")
-    if not dataset:
-        raise _invalid("name", f"{name!r} names no dataset; write NAME or NAME@DIGEST")
-    if digest and not digest.startswith("sha256:"):
-        digest = f"sha256:{digest}"
-    return SnapshotName(dataset=dataset, digest=digest)
-
-
-def find_snapshot(wanted: SnapshotName, state: DatasetState) -> str:
-    """Return the manifest digest that the name means; the newest where it names none.
-
-    Raises:
-        CommandRejected: several begin so.
-        NotFound: none does.
-    """
-    if not wanted.digest and state.snapshots:
-        return state.snapshots[-1].manifest_digest
-    found = [one.manifest_digest for one in state.snapshots if one.manifest_digest.startswith(wanted.digest)]
-    if not found:
-        raise NotFound(f"dataset {wanted.dataset!r} has no snapshot {wanted.digest or 'yet'}")
-    if len(found) > 1:
-        raise _invalid("name", f"{len(found)} snapshots of {wanted.dataset!r} begin with {wanted.digest}")
     return found[0]
 
 

@@ -17,7 +17,7 @@ def register_dataset(state: DatasetState, command: RegisterDataset) -> tuple[Dat
     registered = DatasetRegistered(
         name=state.name,
         manifest_digest=command.manifest_digest,
-        project=command.project,
+        project=state.project,
         files=command.files,
         size_bytes=command.size_bytes,
         splits=command.splits,

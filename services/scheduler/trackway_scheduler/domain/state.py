@@ -73,8 +73,9 @@ class RunState:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DatasetState:
-    """Stream datasets/{name}."""
+    """Stream datasets/{project}/{name}."""
 
+    project: str
     name: str
     snapshots: tuple[DatasetRegistered, ...] = ()
     """Newest last."""
@@ -105,7 +106,8 @@ def initial(stream: str) -> State:
     kind, _, name = stream.partition("/")
     match kind:
         case "datasets":
-            return DatasetState(name=name)
+            project, _, name = name.rpartition("/")
+            return DatasetState(project=project, name=name)
         case "packs":
             return PackState(name=name)
         case "pools":

@@ -45,9 +45,10 @@ class DatasetServicer(DatasetServiceServicer):
         project = project_of(request.parent, "datasets")
         chosen = [
             snapshot
-            for state in self._opening.parts.records.datasets().values()
-            for snapshot in state.snapshots
-            if project in {None, snapshot.project}
+            for owner, datasets in self._opening.parts.records.datasets.items()
+            for snapshots in datasets.values()
+            for snapshot in snapshots
+            if project in {None, owner}
         ]
         listed = page(chosen, _by_name, size=request.page_size, token=request.page_token, filters=(project or "-",))
         datasets = [dataset_message(snapshot) for snapshot in listed.items]
@@ -56,6 +57,7 @@ class DatasetServicer(DatasetServiceServicer):
 
 def _by_name(snapshot: DatasetRegistered) -> tuple[str, ...]:
     return (
+        snapshot.project,
         snapshot.name,
         newest_first(snapshot.registered_at.isoformat(timespec="microseconds")),
         snapshot.manifest_digest,

@@ -11,7 +11,8 @@ from trackway_proto.v1 import dataset_service_pb2, pool_service_pb2, run_service
 from trackway_proto.v1.vocabulary_pb2 import RunPhase as WirePhase
 
 from trackway_scheduler.domain.catalogue import Capacity
-from trackway_scheduler.domain.names import dataset_name, run_name
+from trackway_scheduler.domain.datasets import snapshot_name
+from trackway_scheduler.domain.names import run_name
 from trackway_scheduler.domain.placement import Wait
 from trackway_scheduler.domain.state import RunState
 
@@ -43,7 +44,7 @@ def run_message(run: RunState, last_committed: CheckpointRef | None, wait: Wait 
 def dataset_message(snapshot: DatasetRegistered, manifest: bytes = b"") -> dataset_service_pb2.Dataset:
     """A snapshot, with its manifest where it is asked for."""
     return dataset_service_pb2.Dataset(
-        name=dataset_name(snapshot.project, snapshot.name, snapshot.manifest_digest),
+        name=snapshot_name(snapshot),
         dataset=snapshot.name,
         manifest_digest=snapshot.manifest_digest,
         files=snapshot.files,

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import logging
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
-from trackway_common.commit import CommandContext
+from trackway_common.commit import CommandContext, UnknownFact
 from trackway_common.errors import CommandRejected, TrackwayError
-from trackway_common.events import PoolObserved, Violation
+from trackway_common.events import DatasetRegistered, Fact, PoolObserved, Violation
 from trackway_common.fact_reader import Judged
-from trackway_common.ids import dataset_stream, pool_stream, run_stream
+from trackway_common.ids import pool_stream, run_stream
 from trackway_common.stream_owner import Executed, StreamOwner
 
 from trackway_scheduler.domain.commands import Command, RecordRefusal, RefuseRun, SubmitRun
-from trackway_scheduler.domain.state import ENDED, DatasetState, PackState, PoolState, RunState, State
+from trackway_scheduler.domain.datasets import Datasets, Snapshots
+from trackway_scheduler.domain.state import ENDED, PackState, PoolState, RunState, State
 
 log = logging.getLogger(__name__)
 
@@ -34,6 +35,7 @@ class Records:
         self._owner = owner
         self._require_active = require_active
         self._names: defaultdict[str, set[str]] = defaultdict(set)
+        self._datasets: defaultdict[str, dict[str, Snapshots]] = defaultdict(dict)
         self._live: set[str] = set()
         self._traces: dict[str, str] = {}
         self._newest: dict[str, str] = {}
@@ -44,6 +46,8 @@ class Records:
         if not judged.accepted:
             return
         self._names[kind].add(name)
+        if kind == "datasets":
+            self._register(judged.commit.facts)
         if kind != "runs":
             return
         self._newest[name] = judged.commit.commit_id
@@ -54,6 +58,14 @@ class Records:
             self._live.add(name)
         else:
             self._live.discard(name)
+
+    def _register(self, facts: Sequence[Fact | UnknownFact]) -> None:
+        # By the facts, not by the stream: those of the first builds were named datasets/{name}, without the project.
+        for fact in facts:
+            if isinstance(fact, DatasetRegistered):
+                named = self._datasets[fact.project]
+                older = (one for one in named.get(fact.name, ()) if one.manifest_digest != fact.manifest_digest)
+                named[fact.name] = (*older, fact)
 
     def run(self, run_id: str) -> RunState | None:
         """A run; None when it has no facts."""
@@ -81,15 +93,10 @@ class Records:
         """Id of the run's newest commit: the cause of what its own state makes due."""
         return self._newest.get(run_id, "")
 
-    def dataset(self, name: str) -> DatasetState | None:
-        """A dataset by its name."""
-        state = self._owner.state(dataset_stream(name))
-        return state if isinstance(state, DatasetState) else None
-
-    def datasets(self) -> dict[str, DatasetState]:
-        """All datasets by name."""
-        names = sorted(self._names["datasets"])
-        return {name: state for name in names if (state := self.dataset(name)) is not None}
+    @property
+    def datasets(self) -> Datasets:
+        """All datasets by project and name."""
+        return self._datasets
 
     def pack(self, name: str) -> PackState | None:
         """An evaluation pack by its name."""

@@ -6,15 +6,19 @@ import asyncio
 
 from trackway_common.clock import Clock
 from trackway_common.commit import CommandContext
-from trackway_common.errors import CommandRejected, FieldViolation, NotFound
+from trackway_common.errors import CommandRejected, FieldViolation
 from trackway_common.events import DatasetRegistered
+from trackway_common.fields import Fields
 from trackway_common.ids import dataset_stream
 from trackway_common.object_store import BlobStore
 
 from trackway_scheduler.domain.clipping import clipped
 from trackway_scheduler.domain.commands import RegisterDataset
+from trackway_scheduler.domain.datasets import SnapshotName, find_snapshot, parse_snapshot_name
 from trackway_scheduler.domain.manifests import Manifest, check_manifest
-from trackway_scheduler.domain.names import find_snapshot, parse_snapshot_name
+from trackway_scheduler.domain.registry import register_dataset
+from trackway_scheduler.domain.spec.parts import name
+from trackway_scheduler.domain.state import DatasetState, initial
 from trackway_scheduler.shell.records import Records
 
 
@@ -34,40 +38,32 @@ class DatasetDesk:
         Raises:
             CommandRejected: the manifest or the project is wrong; every field is named.
         """
-        if not project:
-            description = "is required: the project that the snapshot belongs to"
-            raise CommandRejected(
-                f"project {description}", violations=(FieldViolation(field="project", description=description),)
-            )
+        _check_project(project)
         try:
             manifest = check_manifest(data)
         except CommandRejected as refused:
             raise clipped(refused) from refused
-        command = self._command(manifest, project)
+        command, stream = self._command(manifest), dataset_stream(project, manifest.name)
         if validate_only:
-            return _preview(manifest.name, command)
+            return _preview(stream, command)
         await asyncio.to_thread(self._blobs.put, manifest.canonical)
         context = CommandContext(command_id=request_id, actor=caller)
-        await self._records.perform(dataset_stream(manifest.name), command, context)
-        return self.find(f"{manifest.name}@{manifest.digest}")
+        await self._records.perform(stream, command, context)
+        return find_snapshot(
+            SnapshotName(project=project, dataset=manifest.name, digest=manifest.digest), self._records.datasets
+        )
 
     def find(self, name: str) -> DatasetRegistered:
         """Return the snapshot that a name means; raises NotFound or CommandRejected."""
-        wanted = parse_snapshot_name(name)
-        state = self._records.dataset(wanted.dataset)
-        if state is None:
-            raise NotFound(f"there is no dataset {wanted.dataset!r}; `trackway dataset list` shows those there are")
-        digest = find_snapshot(wanted, state)
-        return next(snapshot for snapshot in state.snapshots if snapshot.manifest_digest == digest)
+        return find_snapshot(parse_snapshot_name(name), self._records.datasets)
 
     async def manifest(self, snapshot: DatasetRegistered) -> bytes:
         """A snapshot's manifest, canonical JSON."""
         return await asyncio.to_thread(self._blobs.get, snapshot.manifest_digest)
 
-    def _command(self, manifest: Manifest, project: str) -> RegisterDataset:
+    def _command(self, manifest: Manifest) -> RegisterDataset:
         return RegisterDataset(
             manifest_digest=manifest.digest,
-            project=project,
             files=manifest.files,
             size_bytes=manifest.size_bytes,
             splits=manifest.splits,
@@ -75,13 +71,15 @@ class DatasetDesk:
         )
 
 
-def _preview(name: str, command: RegisterDataset) -> DatasetRegistered:
-    return DatasetRegistered(
-        name=name,
-        manifest_digest=command.manifest_digest,
-        project=command.project,
-        files=command.files,
-        size_bytes=command.size_bytes,
-        splits=command.splits,
-        registered_at=command.at,
-    )
+def _check_project(project: str) -> None:
+    found: list[FieldViolation] = []
+    name(Fields({"project": project} if project else {}, "", found, ("project",)), "project")
+    if found:
+        raise CommandRejected(f"project {found[0].description}", violations=tuple(found))
+
+
+def _preview(stream: str, command: RegisterDataset) -> DatasetRegistered:
+    before = initial(stream)
+    assert isinstance(before, DatasetState)
+    (registered,) = register_dataset(before, command)
+    return registered

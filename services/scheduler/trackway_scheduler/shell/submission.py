@@ -105,7 +105,7 @@ class SubmissionDesk:
         draft = read_spec(load_yaml(order.config, name="config"), order.submission)
         draft, pack = await self._with_pack(draft, order.pack_body)
         surroundings = Surroundings(
-            datasets=self._records.datasets(),
+            datasets=self._records.datasets,
             pools=self._records.pools(),
             catalogue=self._catalogue,
             pack=pack,

@@ -37,5 +37,5 @@ class Spot:
 
     @property
     def root(self) -> str:
-        """The run's id, or the name of a dataset, pack or pool."""
+        """The run's id; only for streams of a run."""
         return self.stream.split("/", 2)[1]

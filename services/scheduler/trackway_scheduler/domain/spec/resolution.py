@@ -7,12 +7,13 @@ from dataclasses import dataclass, replace
 
 from trackway_common.errors import CommandRejected, FieldViolation, Unavailable
 from trackway_common.evaluation_pack import Adapter, EvaluationPack, check_against, pack_digest
-from trackway_common.events import ComputeRef, DatasetRef, EvaluationPackRef, PoolObserved, RunSpec, RuntimeRef
+from trackway_common.events import ComputeRef, EvaluationPackRef, PoolObserved, RunSpec, RuntimeRef
 from trackway_common.fields import nearest
 
 from trackway_scheduler.domain.catalogue import Catalogue, ComputeClass, capacity_of, compute_ref, max_ranks
+from trackway_scheduler.domain.datasets import Datasets
+from trackway_scheduler.domain.spec.dataset_pins import dataset_violations, pinned_datasets
 from trackway_scheduler.domain.spec.reading import Draft
-from trackway_scheduler.domain.state import DatasetState
 
 SPEC_INVALID = "SPEC_INVALID"
 
@@ -21,7 +22,7 @@ SPEC_INVALID = "SPEC_INVALID"
 class Surroundings:
     """What the scheduler knows at the moment of submission."""
 
-    datasets: Mapping[str, DatasetState]
+    datasets: Datasets
     pools: Mapping[str, PoolObserved]
     """Pools that an agent was ever heard from."""
     catalogue: Catalogue
@@ -65,8 +66,7 @@ def _violations(
     spec: RunSpec, surroundings: Surroundings, compute: ComputeClass | None, pool: PoolObserved | None
 ) -> Iterator[FieldViolation]:
     yield from _code(spec, surroundings)
-    for i, ref in enumerate(spec.datasets):
-        yield from _dataset(i, ref, surroundings.datasets)
+    yield from dataset_violations(spec, surroundings.datasets)
     yield from _compute(spec, surroundings.catalogue, compute)
     if compute and pool:
         yield from _ranks(spec, compute, pool)
@@ -80,29 +80,6 @@ def _code(spec: RunSpec, surroundings: Surroundings) -> Iterator[FieldViolation]
     elif not surroundings.code_is_stored:
         description = f"{spec.code.archive_digest!r} is not a stored blob; store the archive with BlobService first"
         yield FieldViolation(field="code_archive_digest", description=description)
-
-
-def _dataset(i: int, ref: DatasetRef, known: Mapping[str, DatasetState]) -> Iterator[FieldViolation]:
-    state = known.get(ref.name)
-    field = f"datasets[{i}]"
-    if state is None or not state.snapshots:
-        snapshot = f"; register it with `trackway dataset snapshot {ref.name} PATH`"
-        description = f"no dataset {ref.name!r} is registered{nearest(ref.name, known)}{snapshot}"
-        yield FieldViolation(field=field, description=description)
-        return
-    count = len(_matching(ref, state))
-    if count != 1:
-        what = "no snapshot has" if count == 0 else f"{count} snapshots have"
-        newest = state.snapshots[-1].manifest_digest
-        description = f"{what} a digest that begins with {ref.manifest_digest}; the newest of {ref.name} is {newest}"
-        yield FieldViolation(field=field, description=description)
-
-
-def _matching(ref: DatasetRef, state: DatasetState) -> list[str]:
-    if not ref.manifest_digest:
-        return [state.snapshots[-1].manifest_digest]
-    digests = [snapshot.manifest_digest for snapshot in state.snapshots]
-    return [digest for digest in digests if digest.startswith(ref.manifest_digest)]
 
 
 def _compute(spec: RunSpec, catalogue: Catalogue, compute: ComputeClass | None) -> Iterator[FieldViolation]:
@@ -144,9 +121,7 @@ def _pinned(spec: RunSpec, surroundings: Surroundings, compute: ComputeRef, pool
     pack = surroundings.pack if spec.evaluation_pack.requested else None
     return replace(
         spec,
-        datasets=tuple(
-            replace(ref, manifest_digest=_matching(ref, surroundings.datasets[ref.name])[0]) for ref in spec.datasets
-        ),
+        datasets=pinned_datasets(spec, surroundings.datasets),
         compute=compute,
         runtime=RuntimeRef(
             kind=spec.runtime.kind,
