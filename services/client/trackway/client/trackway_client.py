@@ -176,7 +176,11 @@ class TrackwayClient:
         return self._ask(self._to.datasets.RegisterDataset, request, resources.Dataset, LONG_S)
 
     def dataset(self, name: str) -> resources.Dataset:
-        """Return a snapshot with its manifest, ``NAME@DIGEST`` or ``NAME`` for the newest."""
+        """Return a snapshot with its manifest; the newest where the name holds no digest.
+
+        Args:
+            name: ``projects/PROJECT/datasets/NAME[@DIGEST]``, or ``NAME[@DIGEST]`` where one project has it.
+        """
         request = datasets_pb.GetDatasetRequest(name=name)
         return self._ask(self._to.datasets.GetDataset, request, resources.Dataset)
 
