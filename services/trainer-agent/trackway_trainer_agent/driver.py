@@ -26,6 +26,7 @@ from trackway_trainer_agent.adapters.driver_calls import (
     ListGangs,
     Order,
     RemoveGang,
+    ShowStacks,
     StartRank,
     StopRank,
     ViewCluster,
@@ -84,6 +85,8 @@ async def carry_out(gangs: Gangs, order: Order) -> object:
             await gangs.start(order.gang, order.rank, order.spec)
         case DrainRank():
             return await gangs.drain(order.gang, order.rank, order.after)
+        case ShowStacks():
+            return await gangs.stacks(order.gang, order.rank)
         case StopRank():
             await gangs.stop(order.gang, order.rank, order.grace_s)
         case KillRank():

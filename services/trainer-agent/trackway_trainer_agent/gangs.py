@@ -10,7 +10,7 @@ from trackway_common.errors import TrackwayError
 
 from trackway_trainer_agent.domain.observations import SubstrateCause
 from trackway_trainer_agent.worker.rank_spec import RankSpec
-from trackway_trainer_agent.worker.records import DrainBatch, RankDescription
+from trackway_trainer_agent.worker.records import DrainBatch, RankDescription, StackDump
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)
@@ -111,6 +111,10 @@ class Gangs(Protocol):
 
     async def drain(self, gang: GangName, rank: int, after: int) -> DrainBatch:
         """Records behind the cursor; 0 reads all facts again."""
+        ...
+
+    async def stacks(self, gang: GangName, rank: int) -> StackDump:
+        """Where the rank's program is right now; takes it up to 3 s to say."""
         ...
 
     async def stop(self, gang: GangName, rank: int, grace_s: float) -> None:

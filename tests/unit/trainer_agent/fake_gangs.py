@@ -15,10 +15,12 @@ from trackway_trainer_agent.worker.records import (
     ErrorRecord,
     LaunchFailed,
     Numbered,
+    Overdue,
     PhasesMeasured,
     RankDescription,
     RankPhase,
     Record,
+    StackDump,
     TrainerExited,
     TrainerStarted,
 )
@@ -41,6 +43,8 @@ class FakeRank:
     obeys: bool = True
     """Ends when it is told to stop; else only a kill ends it."""
     gone: RankGone | None = None
+    overdue: Overdue | None = None
+    stacks: str = ""
     phases: PhasesMeasured | None = None
     """What its session last said of its time."""
     told: int = 0
@@ -178,8 +182,13 @@ class FakeGangs:
             dropped_metrics=0,
             dropped_logs=0,
             at_ms=5,
+            overdue=found.overdue if found.phase is RankPhase.RUNNING else None,
             phases=found.phases,
         )
+
+    async def stacks(self, gang: GangName, rank: int) -> StackDump:
+        found = self._rank(gang, rank)
+        return StackDump(source="faulthandler" if found.stacks else "none", text=found.stacks)
 
     async def stop(self, gang: GangName, rank: int, grace_s: float) -> None:
         found = self._rank(gang, rank)

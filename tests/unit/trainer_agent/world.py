@@ -61,9 +61,9 @@ class World:
         self._sent = len(self.scheduler.commits)
         await append_commits(self.log, new)
 
-    async def place(self, attempt: int = 1, *, world_size: int = 2, **changes: object) -> None:
+    async def place(self, attempt: int = 1, *, world_size: int = 2, submit: bool = True, **changes: object) -> None:
         """Submit the run at its first attempt; place the attempt here."""
-        if attempt == 1:
+        if attempt == 1 and submit:
             await self.order(e.RunSubmitted(run_id=RUN_ID, spec=run_spec(), submitted_at=self.clock.now()))
         placed = e.AttemptPlaced(
             attempt=attempt,

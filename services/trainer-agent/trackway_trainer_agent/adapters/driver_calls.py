@@ -53,6 +53,14 @@ class DrainRank:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ShowStacks:
+    """``Gangs.stacks``."""
+
+    gang: GangName
+    rank: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class StopRank:
     """``Gangs.stop``."""
 
@@ -76,7 +84,9 @@ class RemoveGang:
     gang: GangName
 
 
-Order: TypeAlias = ViewCluster | ListGangs | CreateGang | StartRank | DrainRank | StopRank | KillRank | RemoveGang
+Order: TypeAlias = (
+    ViewCluster | ListGangs | CreateGang | StartRank | DrainRank | ShowStacks | StopRank | KillRank | RemoveGang
+)
 
 
 @dataclass(frozen=True, slots=True)

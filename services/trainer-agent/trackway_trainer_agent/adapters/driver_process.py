@@ -23,6 +23,7 @@ from trackway_trainer_agent.adapters.driver_calls import (
     ListGangs,
     Order,
     RemoveGang,
+    ShowStacks,
     StartRank,
     StopRank,
     ViewCluster,
@@ -31,7 +32,7 @@ from trackway_trainer_agent.adapters.driver_calls import (
 )
 from trackway_trainer_agent.gangs import ClusterView, GangName, GangRequest
 from trackway_trainer_agent.worker.rank_spec import RankSpec
-from trackway_trainer_agent.worker.records import DrainBatch, RankDescription
+from trackway_trainer_agent.worker.records import DrainBatch, RankDescription, StackDump
 
 log = logging.getLogger(__name__)
 
@@ -76,6 +77,9 @@ class DriverProcess:
 
     async def drain(self, gang: GangName, rank: int, after: int) -> DrainBatch:
         return cast("DrainBatch", await self._call(DrainRank(gang=gang, rank=rank, after=after), CALL_LIMIT_S))
+
+    async def stacks(self, gang: GangName, rank: int) -> StackDump:
+        return cast("StackDump", await self._call(ShowStacks(gang=gang, rank=rank), CALL_LIMIT_S))
 
     async def stop(self, gang: GangName, rank: int, grace_s: float) -> None:
         await self._call(StopRank(gang=gang, rank=rank, grace_s=grace_s), CALL_LIMIT_S)

@@ -18,7 +18,7 @@ from trackway_trainer_agent.adapters.ray_deaths import cause_of_death
 from trackway_trainer_agent.gangs import ClusterView, GangName, GangRequest, PlacementFailed, RankGone
 from trackway_trainer_agent.worker.rank_actor import RankActor
 from trackway_trainer_agent.worker.rank_spec import RankSpec
-from trackway_trainer_agent.worker.records import DrainBatch, RankDescription
+from trackway_trainer_agent.worker.records import DrainBatch, RankDescription, StackDump
 
 log = logging.getLogger(__name__)
 
@@ -61,6 +61,10 @@ class RayGangs:
     async def drain(self, gang: GangName, rank: int, after: int) -> DrainBatch:
         batch: DrainBatch = await self._ask(gang, rank, "drain", after)
         return batch
+
+    async def stacks(self, gang: GangName, rank: int) -> StackDump:
+        dump: StackDump = await self._ask(gang, rank, "stacks")
+        return dump
 
     async def stop(self, gang: GangName, rank: int, grace_s: float) -> None:
         await self._ask(gang, rank, "stop", grace_s)

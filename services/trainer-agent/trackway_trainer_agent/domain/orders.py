@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from types import MappingProxyType
 
 from trackway_common.events import (
@@ -32,6 +33,7 @@ class RunOrders:
 
     run_id: str
     spec: RunSpec | None = None
+    submitted_at: datetime | None = None
     placed: Mapping[int, AttemptPlaced] = field(default_factory=lambda: MappingProxyType({}))
     """By attempt."""
     cancelled: StopOrder | None = None
@@ -53,7 +55,7 @@ def evolve(orders: RunOrders, fact: Fact) -> RunOrders:
     """Orders after a fact; facts that are none of an agent's business change nothing."""
     match fact:
         case RunSubmitted():
-            return replace(orders, spec=fact.spec)
+            return replace(orders, spec=fact.spec, submitted_at=fact.submitted_at)
         case AttemptPlaced():
             return replace(orders, placed=MappingProxyType({**orders.placed, fact.attempt: fact}))
         case CancelRequested():

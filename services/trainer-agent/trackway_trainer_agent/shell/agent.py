@@ -132,6 +132,7 @@ class Agent:
             run_id=orders.run_id,
             placed=orders.placed[attempt],
             spec=spec_of_attempt(orders.spec, orders.placed[attempt]),
+            submitted_at=orders.submitted_at,
             causation_id=by.commit_id,
             traceparent=by.traceparent,
         )

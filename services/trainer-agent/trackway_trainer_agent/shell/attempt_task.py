@@ -28,6 +28,7 @@ from trackway_trainer_agent.shell.cluster_pulse import ClusterPulse
 from trackway_trainer_agent.shell.fencing import choose_target, resolve_captures
 from trackway_trainer_agent.shell.keeping import keep
 from trackway_trainer_agent.shell.leftovers import clear_leftovers
+from trackway_trainer_agent.shell.limits import deadline_of, stop_after_wall_time, stop_at_deadline
 from trackway_trainer_agent.shell.live_gang import LiveGang
 from trackway_trainer_agent.shell.receipt import receipt
 from trackway_trainer_agent.shell.testimony import Testimony
@@ -83,9 +84,11 @@ class AttemptTask:
         try:
             async with asyncio.TaskGroup() as tasks:
                 guard = tasks.create_task(self.desk.writer.until_taken_over(), name="guard")
+                deadline = tasks.create_task(self._end_at_deadline(), name="deadline")
                 with span("attempt", traceparent=self.desk.assignment.traceparent, stream=self.desk.writer.stream):
                     await self._run()
                 guard.cancel()
+                deadline.cancel()
         except* Fenced as lost:
             log.warning("attempt taken over", extra={"stream": self.desk.writer.stream, "why": str(lost.exceptions[0])})
         except* Exception:
@@ -135,6 +138,8 @@ class AttemptTask:
                 tasks.create_task(desk.outbox.run(desk.timing.telemetry_every_s), name="telemetry"),
                 tasks.create_task(desk.commits.run(desk.timing.retry_s), name="commit requests"),
                 tasks.create_task(self._pass_on_stop(live), name="stop order"),
+                tasks.create_task(live.end_hang(), name="hang watch"),
+                tasks.create_task(self._end_at_wall_time(granted.at), name="wall time"),
             )
             live.begin(tasks)
             seen = await live.observations()
@@ -144,6 +149,17 @@ class AttemptTask:
             for helper in helpers:
                 helper.cancel()
         self.live = None
+
+    async def _end_at_wall_time(self, granted_at: datetime) -> None:
+        limits = self.desk.assignment.spec.limits
+        if limits is not None and limits.wall_time_s is not None:
+            await stop_after_wall_time(granted_at, limits.wall_time_s, self.desk.clock, self.stop)
+
+    async def _end_at_deadline(self) -> None:
+        assignment = self.desk.assignment
+        deadline = deadline_of(assignment.spec.limits, assignment.submitted_at)
+        if deadline is not None:
+            await stop_at_deadline(deadline, self.desk.clock, self.stop)
 
     async def _pass_on_stop(self, live: LiveGang) -> None:
         await self._ordered.wait()

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 
 from trackway_common.errors import Unavailable
 
-from trackway_trainer_agent.domain.commands import AbandonCheckpoint
+from trackway_trainer_agent.domain.commands import AbandonCheckpoint, StopAttempt
 from trackway_trainer_agent.domain.observations import Observation, RankSilent
 from trackway_trainer_agent.domain.orders import StopOrder
 from trackway_trainer_agent.domain.saves import Save
@@ -18,6 +18,7 @@ from trackway_trainer_agent.shell.bring_up import Granted, patiently, start
 from trackway_trainer_agent.shell.cluster_pulse import ClusterPulse
 from trackway_trainer_agent.shell.commit_desk import Committed
 from trackway_trainer_agent.shell.gang_watch import GangWatch
+from trackway_trainer_agent.shell.hang_watch import HangWatch
 from trackway_trainer_agent.shell.recorder import Recorder
 from trackway_trainer_agent.shell.reflexes import Reflexes
 from trackway_trainer_agent.shell.testimony import Testimony
@@ -35,7 +36,8 @@ class LiveGang:
         self._gangs = gangs
         self._granted = granted
         self._reflexes = Reflexes(gangs, granted.watched.gang, len(granted.watched.hosts), desk.timing, desk.clock)
-        self._recorder = Recorder(desk, granted.watched, self._reflexes, granted.at, desk.clock)
+        self._hangs = HangWatch(gangs, granted.watched, desk.blobs, desk.clock)
+        self._recorder = Recorder(desk, granted.watched, self._reflexes, self._hangs, granted.at)
         self._watch = GangWatch(gangs, granted.watched, pulse, self._recorder, desk.timing, desk.clock)
         self._following: asyncio.Task[None] | None = None
 
@@ -50,6 +52,16 @@ class LiveGang:
         for spec in self._granted.specs:
             tasks.create_task(start(self._gangs, gang, spec, clock, retry_s), name=f"start rank {spec.rank}")
         self._following = tasks.create_task(self._watch.run(), name="watch gang")
+
+    async def end_hang(self) -> None:
+        """Wait until no rank gets on any more; then keep where they stand, and stop them."""
+        hang = await self._hangs.hung()
+        if not self._reflexes.quiet:
+            return
+        self.testimony.observations.append(hang)
+        self._reflexes.stop_hung()
+        why = f"no rank made progress for {hang.limit_s:g} s"
+        await self._desk.execute(StopAttempt(why=why, at=self._desk.clock.now()), "stopping")
 
     def stop(self, order: StopOrder) -> None:
         """Have the ranks stop."""

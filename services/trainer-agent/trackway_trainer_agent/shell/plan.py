@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime
 
 from trackway_common.checkpoint.layout import CheckpointName
 from trackway_common.events import AttemptPlaced, CheckpointRef, RunSpec
 
 from trackway_trainer_agent.domain.topology import number_ranks
 from trackway_trainer_agent.gangs import Bundle, GangName, GangRequest
-from trackway_trainer_agent.worker.rank_spec import DatasetInput, RankSpec, ResumeTarget
+from trackway_trainer_agent.worker.rank_spec import DatasetInput, Patience, RankSpec, ResumeTarget
 from trackway_trainer_agent.worker.records import RankDescription
 
 
@@ -22,6 +23,8 @@ class Assignment:
     placed: AttemptPlaced
     spec: RunSpec
     """As this attempt runs it: with what a retry or the placement changed."""
+    submitted_at: datetime | None = None
+    """When the run was submitted; its deadline may count from there."""
     causation_id: str = ""
     """Commit that placed it."""
     traceparent: str = ""
@@ -91,6 +94,7 @@ def rank_specs(
             resume=target,
             in_flight=spec.topology.checkpoint.in_flight,
             visible_devices=tuple(device for rank in numbers.neighbours for device in landed[rank].devices),
+            patience=_patience(spec),
             traceparent=assignment.traceparent or None,
         )
         for numbers in number_ranks([rank.node for rank in landed])
@@ -100,6 +104,11 @@ def rank_specs(
 def checkpoint_path(checkpoint: CheckpointRef) -> str:
     """Folder of a checkpoint below its run's, as commit entries name it."""
     return CheckpointName(step=checkpoint.step, epoch=checkpoint.epoch, nonce=checkpoint.nonce).path
+
+
+def _patience(spec: RunSpec) -> Patience:
+    limits = spec.limits
+    return Patience() if limits is None else Patience(stall_s=limits.stall_s, first_step_s=limits.first_step_s)
 
 
 def _datasets(spec: RunSpec) -> tuple[DatasetInput, ...]:

@@ -7,7 +7,6 @@ import logging
 from collections.abc import Iterable
 from datetime import UTC, datetime
 
-from trackway_common.clock import Clock
 from trackway_common.errors import CommandRejected
 from trackway_common.events import RankHeartbeat, RankStarted
 
@@ -25,6 +24,7 @@ from trackway_trainer_agent.domain.saves import (
 )
 from trackway_trainer_agent.shell.attempt_desk import AttemptDesk
 from trackway_trainer_agent.shell.gang_watch import Watched
+from trackway_trainer_agent.shell.hang_watch import HangWatch
 from trackway_trainer_agent.shell.reading import (
     launch_problem,
     log_line,
@@ -49,13 +49,14 @@ class Recorder:
     """Listens to the gang's watch. One rank's records are taken in order; several ranks' side by side."""
 
     def __init__(
-        self, desk: AttemptDesk, watched: Watched, reflexes: Reflexes, granted_at: datetime, clock: Clock
+        self, desk: AttemptDesk, watched: Watched, reflexes: Reflexes, hangs: HangWatch, granted_at: datetime
     ) -> None:
         self._desk = desk
         self._watched = watched
         self._reflexes = reflexes
+        self._hangs = hangs
         self._granted_at = granted_at
-        self._clock = clock
+        self._clock = desk.clock
         self._ordering = asyncio.Lock()
         self._beaten_at: dict[int, float] = {}
         self._heard: dict[int, asyncio.Event] = {rank: asyncio.Event() for rank in range(len(watched.hosts))}
@@ -66,6 +67,7 @@ class Recorder:
         """Take in a rank's answer; the reflexes hear of its end before the log does."""
         for item in batch.records:
             self._notice_end(rank, item)
+        self._hangs.note(rank, batch)
         await self._desk.outbox.room()
         for item in batch.records:
             await self._take(rank, item)
@@ -77,6 +79,7 @@ class Recorder:
 
     async def rank_lost(self, seen: RankLost) -> None:
         """A rank's actor is dead."""
+        self._hangs.over(seen.rank)
         self._observe(seen.rank, seen)
         self._reflexes.rank_ended(seen.rank, failed=True)
         await self._saves(RankOver(rank=seen.rank, why="its actor is dead"))

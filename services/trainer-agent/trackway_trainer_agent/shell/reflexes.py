@@ -38,6 +38,7 @@ class Reflexes:
         self._window = Window(world_size=world_size)
         self._changed = asyncio.Event()
         self._ordered: StopOrder | None = None
+        self._hung = False
         self.stop_sent_at_ms: int | None = None
         """When the ranks that still ran were told to stop."""
         self.intent: StopOrdered | None = None
@@ -53,11 +54,23 @@ class Reflexes:
         self._ordered = self._ordered or order
         self._changed.set()
 
+    @property
+    def quiet(self) -> bool:
+        """Nothing has ended and nothing was ordered."""
+        return self._ordered is None and self._window.opened_at is None
+
+    def stop_hung(self) -> None:
+        """Have all ranks stop that don't get on; nobody ordered it, so it is no reason of its own."""
+        self._hung = True
+        self._changed.set()
+
     async def run(self) -> tuple[int, ...]:
         """Act until the settle window closes; returns the ranks that gave no terminal record."""
         while True:
             if self._ordered is not None and self.intent is None and self._window.survivors:
                 await self._stop_all(self._ordered)
+            elif self._hung and not self._window.stopped and self._window.survivors:
+                await self._stop_survivors(self._timing.survivor_grace_s)
             move = next_move(self._window, now_s=self._clock.monotonic())
             match move:
                 case Close():
@@ -72,7 +85,9 @@ class Reflexes:
 
     async def _stop_all(self, order: StopOrder) -> None:
         self.intent = StopOrdered(reason=order.reason, why=order.why, at_ms=self._now_ms())
-        grace_s = self._timing.stop_grace_s
+        await self._stop_survivors(self._timing.stop_grace_s)
+
+    async def _stop_survivors(self, grace_s: float) -> None:
         await self._stop(self._window.survivors, grace_s)
         self._window = stop_ordered(self._window, now_s=self._clock.monotonic(), grace_s=grace_s)
 

@@ -10,6 +10,7 @@ from typing import Literal
 
 from trackway_common.rank_protocol.phases import Phases
 
+from trackway_trainer_agent.worker.progress import BUSY_PERCENT, Progress
 from trackway_trainer_agent.worker.record_buffer import RecordBuffer
 from trackway_trainer_agent.worker.records import (
     DrainBatch,
@@ -37,6 +38,7 @@ class Journal:
         self._stepped = False
         self.phase = RankPhase.IDLE
         self.last_step = 0
+        self.progress = Progress()
         self.phases: PhasesMeasured | None = None
         """By the session's last word; absent where none was opened."""
 
@@ -63,6 +65,7 @@ class Journal:
 
     def step(self, step: int, values: Mapping[str, float], at_ms: int) -> None:
         """Record the values of a finished step."""
+        self.progress.stepped()
         with self._lock:
             if not self._stepped:
                 self._buffer.append(FirstStepReported(step=step, at_ms=at_ms))
@@ -78,12 +81,15 @@ class Journal:
 
     def line(self, stream: Literal["stdout", "stderr"], text: str) -> None:
         """Record a line of output."""
+        self.progress.active()
         if stream == "stderr":
             self._stderr.append(text)
         self._buffer.append(LogLine(stream=stream, text=text, step=self.last_step, at_ms=now_ms()))
 
     def sample(self, sample: ResourceSample) -> None:
         """Record a measurement."""
+        if sample.cpu_percent > BUSY_PERCENT:
+            self.progress.active()
         self._buffer.append(sample)
 
     def drain(self, after: int, limit: int) -> DrainBatch:
@@ -103,6 +109,7 @@ class Journal:
             dropped_logs=dropped.logs,
             at_ms=now_ms(),
             phases=self.phases,
+            overdue=self.progress.overdue() if phase is RankPhase.RUNNING else None,
         )
 
     def close(self) -> None:

@@ -34,6 +34,14 @@ class ResumeTarget:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Patience:
+    """How long a trainer may be without progress; 0: for ever, absent: the default."""
+
+    stall_s: float | None = None
+    first_step_s: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RankSpec:
     """Everything one rank of one attempt needs; equal on all ranks but for the rank's own numbers."""
 
@@ -76,4 +84,5 @@ class RankSpec:
     """Interpreter of the trainer; absent: the actor's own."""
     environment: tuple[tuple[str, str], ...] = ()
     """Variables set on top of the contract's."""
+    patience: Patience = Patience()
     traceparent: str | None = None

@@ -231,6 +231,16 @@ class Numbered:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Overdue:
+    """A trainer has shown no progress for longer than it may."""
+
+    silent_s: float
+    limit_s: float
+    stepped: bool
+    """It had finished a step before."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class DrainBatch:
     """Answer to ``drain(after)``; the same question gives the same facts again."""
 
@@ -248,6 +258,8 @@ class DrainBatch:
     at_ms: int
     phases: PhasesMeasured | None = None
     """By the session's last word; absent where none was opened."""
+    overdue: Overdue | None = None
+    """Absent while it gets on, or where nothing is expected of it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

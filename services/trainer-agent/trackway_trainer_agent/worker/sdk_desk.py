@@ -44,6 +44,7 @@ class SdkDesk:
 
     def handle(self, message: Message, channel: Channel) -> None:
         """Act on one message and answer it; raises ``ValueError`` on one that a trainer never sends."""
+        self._journal.progress.spoke()
         match message:
             case Hello():
                 channel.send(self._greet(message))
@@ -55,7 +56,7 @@ class SdkDesk:
                 channel.send(Staging(size_bytes=size_bytes), descriptor=self._staging)
             case SaveStateAsked():
                 if message.wait:
-                    self._saver.wait_idle()
+                    self._wait_idle()
                 channel.send(SaveState(in_flight=bool(self._saver.in_flight)))
             case Captured():
                 channel.send(self._accept(message))
@@ -65,6 +66,17 @@ class SdkDesk:
     def close(self) -> None:
         """Give the staging memory back."""
         os.close(self._staging)
+
+    def hung_up(self) -> None:
+        """The SDK closed its connection."""
+        self._journal.progress.left()
+
+    def _wait_idle(self) -> None:
+        self._journal.progress.waiting_for_us(1)
+        try:
+            self._saver.wait_idle()
+        finally:
+            self._journal.progress.waiting_for_us(-1)
 
     def _greet(self, hello: Hello) -> Accepted | Refused:
         if hello.version != PROTOCOL_VERSION:

@@ -19,8 +19,9 @@ Handler = Callable[[Message, Channel], None]
 class SdkServer:
     """Listens until closed; one thread per connection, usually one connection."""
 
-    def __init__(self, path: Path, handler: Handler) -> None:
+    def __init__(self, path: Path, handler: Handler, hung_up: Callable[[], None] = lambda: None) -> None:
         self._handler = handler
+        self._hung_up = hung_up
         self._listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         self._listener.bind(os.fspath(path))
         self._listener.listen()
@@ -62,3 +63,4 @@ class SdkServer:
             logger.warning("sdk conversation dropped", extra={"why": str(error)})
         finally:
             channel.close()
+            self._hung_up()

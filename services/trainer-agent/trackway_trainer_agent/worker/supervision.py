@@ -101,7 +101,7 @@ class Supervision:
         saver = Saver(self._journal)
         self._desk = SdkDesk(self._spec, journal=self._journal, saver=saver, store=store)
         try:
-            server = SdkServer(self._place.socket, self._desk.handle)
+            server = SdkServer(self._place.socket, self._desk.handle, self._desk.hung_up)
             watch = DirectoryWatch(self._place.checkpoints, partial(self._save_folder, store, saver))
             run, end = self._run_to_end(prepared, server, watch)
             captures = saver.in_flight
@@ -144,6 +144,7 @@ class Supervision:
         device = ",".join(self._spec.visible_devices) or "cpu"
         try:
             run = TrainerRun(prepared, device=device, place=self._place, journal=self._journal)
+            self._journal.progress.begin(self._spec.patience)
         except ExecutionFailed as error:
             raise PreparationFailed("execute", str(error)) from error
         with self._lock:
