@@ -34,6 +34,7 @@ from trackway_common.events import (
 from trackway_common.ids import run_stream
 from trackway_scheduler.domain.commands import AttemptEnd, Command, RecordAttemptEnded, SubmitRun
 from trackway_scheduler.domain.decider import SCHEDULER
+from trackway_scheduler.domain.ladder import Room
 from trackway_scheduler.domain.state import RunState
 
 NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
@@ -113,9 +114,20 @@ def ended(
     step: int | None = None,
     cause: str = "",
     jitter: float = 0.5,
+    blamed_node: str | None = None,
+    room: Room | None = None,
 ) -> RecordAttemptEnded:
     last = None if step is None else checkpoint(step)
-    end = AttemptEnd(attempt=attempt, reason=reason, cause=cause, last_committed=last, jitter=jitter, at=at)
+    end = AttemptEnd(
+        attempt=attempt,
+        reason=reason,
+        cause=cause,
+        last_committed=last,
+        jitter=jitter,
+        at=at,
+        blamed_node=blamed_node,
+        room=room or Room(),
+    )
     return RecordAttemptEnded(end=end)
 
 

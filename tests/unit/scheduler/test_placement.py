@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 
 from hypothesis import given
 from hypothesis import strategies as st
 from trackway_scheduler.domain.catalogue import Capacity
+from trackway_scheduler.domain.gang_sizes import smaller_gangs
 from trackway_scheduler.domain.placement import Cluster, Waiting, WaitToken, plan
 
 from tests.unit.scheduler.builders import NOW, later
@@ -77,6 +79,30 @@ def test_a_gang_larger_than_the_pool_blocks_nobody():
 def test_a_pool_without_an_agent_places_nothing():
     made = plan([waiting("a", 1)], [], NOW)
     assert made.waits[0].token is WaitToken.AGENT
+
+
+def test_a_smaller_gang_starts_once_the_whole_one_was_waited_for():
+    run = replace(waiting("a", 4), smaller=(2, 1), smaller_after_s=30)
+    assert plan([run], [cluster(3)], later(29)).grants == ()
+    (grant,) = plan([run], [cluster(3)], later(30)).grants
+    assert len(grant.ranks) == 2
+    assert grant.shortfall == "4 ranks were not to be had within 30 s"
+    assert len(plan([run], [cluster(4, used=3)], later(30)).grants[0].ranks) == 1
+    whole = plan([run], [cluster(4)], later(99)).grants[0]
+    assert (len(whole.ranks), whole.shortfall) == (4, "")
+
+
+def test_a_smaller_gang_overtakes_nobody_in_front_of_it():
+    run = replace(waiting("b", 4, age=1), smaller=(1,), smaller_after_s=0)
+    made = plan([waiting("a", 3), run], [cluster(4, used=2)], later(60))
+    assert made.grants == ()
+    assert [wait.token for wait in made.waits] == [WaitToken.CAPACITY, WaitToken.TURN]
+
+
+def test_smaller_gangs_divide_the_whole_one():
+    assert smaller_gangs(8, 2) == (4, 2)
+    assert smaller_gangs(6, 1) == (3, 2, 1)
+    assert smaller_gangs(8, 0) == ()
 
 
 def test_accelerators_are_counted():

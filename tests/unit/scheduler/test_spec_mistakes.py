@@ -6,6 +6,10 @@ import pytest
 
 from tests.unit.scheduler.specs import SPEC, violations
 
+CRASH = "process_crash: {max: 1, backoff_s: 0.5}"
+OOM_MUTATE = "retry.device_oom.mutate[0]"
+AC = "tunable.activation_checkpointing"
+
 
 @pytest.mark.parametrize(
     ("old", "new", "field", "words"),
@@ -48,10 +52,35 @@ from tests.unit.scheduler.specs import SPEC, violations
         ("{batch_size: 32, lr: 1e-3, steps: 100}", "[1]", "hyperparameters", "must be a mapping"),
         ("{micro_batch: batch_size}", "{micro_batch: batchsize}", "tunable.micro_batch", "did you mean 'batch_size'?"),
         ("{micro_batch: batch_size}", "{microbatch: batch_size}", "tunable.microbatch", "did you mean 'micro_batch'?"),
+        ("{micro_batch: batch_size}", "{micro_batch: lr}", "tunable.micro_batch", "whole number from 1"),
+        ("{micro_batch: batch_size}", "{activation_checkpointing: lr}", AC, "true or false"),
+        ("{micro_batch: batch_size}", "{micro_batch: steps, accumulation: steps}", "tunable.accumulation", "one role"),
+        ("world_size: 2", "world_size: {min: 1}", "topology.world_size.max", "is required"),
+        ("world_size: 2", "world_size: {min: 2, max: 1}", "topology.world_size.min", "the smaller one under min"),
+        ("world_size: 2", "world_size: {min: 2, max: 3}", "topology.world_size.min", "uneven"),
+        ("world_size: 2", "world_size: {min: 1, max: 4}", "topology.world_size.max", "one run 2 at most"),
+        ("world_size: 2", "world_size: 2, world_size_wait_s: 9", "topology.world_size_wait_s", "{min: N, max: M}"),
+        ("compute: local-cpu-2x", "compute: []", "compute", "empty list"),
+        ("compute: local-cpu-2x", "compute: [local-cpu-2x, local-cpu-2x]", "compute[1]", "stands twice"),
+        ("compute: local-cpu-2x", "compute: [local-cpu-2x, gpu-2x]", "compute[1]", "did you mean 'gpu-1x'?"),
+        ("compute: local-cpu-2x", "compute: [local-cpu-3x, gpu-1x]", "compute[0]", "no compute class"),
         ("process_crash:", "proces_crash:", "retry.proces_crash", "did you mean 'process_crash'?"),
         ("process_crash:", "completed:", "retry.completed", "leave it out"),
-        ("process_crash:", "device_oom:", "retry.device_oom.max", "same shape"),
-        ("backoff_s: 0.5", "mutate: [x]", "retry.process_crash.mutate", "not available yet"),
+        ("process_crash:", "device_oom:", "retry.device_oom.max", "declare accumulation under `tunable`"),
+        ("process_crash:", "storage_full:", "retry.storage_full.max", "only a person"),
+        ("process_crash:", "data_corrupt:", "retry.data_corrupt", "bad data is never retried"),
+        ("process_crash:", "data_schema_drift:", "retry.data_schema_drift", "bad data is never retried"),
+        ("backoff_s: 0.5", "backoff_s: -1", "retry.process_crash.backoff_s", "must lie in"),
+        ("backoff_s: 0.5", "mutate: [x]", "retry.process_crash.mutate", "nothing about the run's shape"),
+        ("max: 1, backoff_s: 0.5", "max: 0, mutate: [x]", "retry.process_crash.mutate", "max is 0"),
+        (CRASH, "device_oom: {mutate: [halve_micro]}", OOM_MUTATE, "did you mean 'halve_micro_batch'?"),
+        (CRASH, "device_oom: {mutate: [raise_memory]}", OOM_MUTATE, "no step against this reason"),
+        (CRASH, "device_oom: {mutate: [halve_micro_batch]}", OOM_MUTATE, "declare accumulation under `tunable`"),
+        (CRASH, "device_oom: {mutate: [more_shards]}", OOM_MUTATE, "declare shards under `tunable`"),
+        (CRASH, "device_oom: {mutate: [next_compute]}", OOM_MUTATE, "compute: [CLASS, LARGER]"),
+        (CRASH, "host_oom: {mutate: [raise_memory, raise_memory]}", "retry.host_oom.mutate[1]", "stands twice"),
+        (CRASH, "host_oom: {max: 0, mutate: [raise_memory]}", "retry.host_oom.mutate", "max is 0"),
+        (CRASH, "host_oom: {max: -2}", "retry.host_oom.max", "at least -1"),
         ("backoff_s: 0.5", "wait: 1", "retry.process_crash.wait", "is not a field"),
         ("max: 1", "max: -2", "retry.process_crash.max", "at least -1"),
         ("ceiling: 4", "ceiling: 0", "retry.*.ceiling", "at least 1"),

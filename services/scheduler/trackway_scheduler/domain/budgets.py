@@ -8,9 +8,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from trackway_common.events import CheckpointRef, NextMove, Progress, RetryOverride, RunSpec, TerminationReason
+from trackway_common.events import (
+    Change,
+    CheckpointRef,
+    FailureDomain,
+    NextMove,
+    Progress,
+    RetryOverride,
+    RunSpec,
+    TerminationReason,
+)
 from trackway_common.reasons import GENERAL_CEILING, MAX_ATTEMPTS, UNLIMITED, Backoff, Counting, ReasonPolicy, policy_of
 
+from trackway_scheduler.domain.remedies import Remedy
 from trackway_scheduler.domain.state import Ledger
 
 CEILING = "ceiling"
@@ -51,28 +61,69 @@ def granted(ledger: Ledger, reason: TerminationReason) -> Ledger:
     return replace(ledger, since_progress=(*ledger.since_progress, reason), lifetime=(*ledger.lifetime, reason))
 
 
-def rule(ledger: Ledger, spec: RunSpec, attempt: int, reason: TerminationReason, jitter: float) -> Ruling:
+def rule(
+    ledger: Ledger, spec: RunSpec, attempt: int, reason: TerminationReason, jitter: float, remedy: Remedy
+) -> Ruling:
     """Rule on the next move; ``ledger`` is already measured."""
     policy = policy_of(reason)
-    override = _override(spec, reason)
-    budget = policy.budget if override is None else override.max
-    spent = _spent(ledger, policy)
+    override, budget, spent = _override(spec, reason), budget_of(spec, reason), spent_of(ledger, reason)
+    if policy.domain is FailureDomain.DATA:
+        return _end(policy.exhausted, reason.value, spent, 0, f"{reason} is not retried.")
     if budget != UNLIMITED and spent >= budget:
         return _end(policy.exhausted, reason.value, spent, budget, _spent_out(policy, spent, budget))
-    if policy.under_ceiling and (total := _under_ceiling(ledger)) >= _ceiling(spec):
+    if policy.budget_with_change > 0 and not remedy.changes:
+        return _end(policy.exhausted, reason.value, spent, budget, remedy.missing)
+    if policy.under_ceiling and (total := under_ceiling(ledger)) >= ceiling_of(spec):
         why = f"{total} retries in a row brought no newly committed checkpoint, which is the general ceiling."
-        return _end(NextMove.STOP, CEILING, total, _ceiling(spec), why)
-    if attempt >= _max_attempts(spec):
-        why = f"The run has had all of its {_max_attempts(spec)} attempts."
-        return _end(NextMove.STOP, LIFE, attempt, _max_attempts(spec), why)
+        return _end(NextMove.STOP, CEILING, total, ceiling_of(spec), why)
+    if attempt >= attempts_of(spec):
+        why = f"The run has had all of its {attempts_of(spec)} attempts."
+        return _end(NextMove.STOP, LIFE, attempt, attempts_of(spec), why)
     return Ruling(
         move=NextMove.RETRY,
         ledger=reason.value,
         spent=spent + 1,
         budget=budget,
-        backoff_s=_wait(policy, override, spent, jitter),
-        why=_retry_sentence(policy, spent + 1, budget),
+        backoff_s=_wait(policy, override, spent, jitter, remedy),
+        why=_retry_sentence(policy, spent + 1, budget) + _changed(remedy.changes),
     )
+
+
+def budget_of(spec: RunSpec, reason: TerminationReason) -> int:
+    """Retries that a reason may cost this run; UNLIMITED where it may cost any number."""
+    policy, override = policy_of(reason), _override(spec, reason)
+    if override is not None:
+        return override.max
+    return policy.budget_with_change or policy.budget
+
+
+def spent_of(ledger: Ledger, reason: TerminationReason) -> int:
+    """Retries that a reason has cost so far, as its budget counts them."""
+    policy = policy_of(reason)
+    counted = ledger.lifetime if policy.counting is Counting.LIFETIME else ledger.since_progress
+    return counted.count(policy.reason)
+
+
+def under_ceiling(ledger: Ledger) -> int:
+    """Retries that count towards the general ceiling."""
+    return sum(policy_of(reason).under_ceiling for reason in ledger.since_progress)
+
+
+def ceiling_of(spec: RunSpec) -> int:
+    """The general ceiling of a run."""
+    return spec.retry_ceiling or GENERAL_CEILING
+
+
+def attempts_of(spec: RunSpec) -> int:
+    """Attempts that a run may have over its life."""
+    return spec.max_attempts or MAX_ATTEMPTS
+
+
+def span_of(reason: TerminationReason) -> str:
+    """What a reason's budget is counted over, for people."""
+    if policy_of(reason).counting is Counting.LIFETIME:
+        return "over the run's life"
+    return "without a newly committed checkpoint"
 
 
 def backoff_seconds(backoff: Backoff, retry: int, jitter: float) -> float:
@@ -82,31 +133,17 @@ def backoff_seconds(backoff: Backoff, retry: int, jitter: float) -> float:
     return plain * (0.8 + 0.4 * jitter)
 
 
-def _wait(policy: ReasonPolicy, override: RetryOverride | None, spent: int, jitter: float) -> float:
+def _wait(policy: ReasonPolicy, override: RetryOverride | None, spent: int, jitter: float, remedy: Remedy) -> float:
     if override is not None and override.backoff_seconds is not None:
         return override.backoff_seconds
+    if policy.reason is TerminationReason.CAPACITY_TIMEOUT and remedy.changes:
+        # It asks for what it was not refused yet.
+        return 0.0
     return backoff_seconds(policy.backoff, spent + 1, jitter)
-
-
-def _spent(ledger: Ledger, policy: ReasonPolicy) -> int:
-    counted = ledger.lifetime if policy.counting is Counting.LIFETIME else ledger.since_progress
-    return counted.count(policy.reason)
-
-
-def _under_ceiling(ledger: Ledger) -> int:
-    return sum(policy_of(reason).under_ceiling for reason in ledger.since_progress)
 
 
 def _override(spec: RunSpec, reason: TerminationReason) -> RetryOverride | None:
     return next((override for override in spec.retry if override.reason is reason), None)
-
-
-def _ceiling(spec: RunSpec) -> int:
-    return spec.retry_ceiling or GENERAL_CEILING
-
-
-def _max_attempts(spec: RunSpec) -> int:
-    return spec.max_attempts or MAX_ATTEMPTS
 
 
 def _end(move: NextMove, ledger: str, spent: int, budget: int, why: str) -> Ruling:
@@ -117,22 +154,21 @@ def _spent_out(policy: ReasonPolicy, spent: int, budget: int) -> str:
     if policy.exhausted is NextMove.EVALUATE:
         return "Training ended by itself; what it committed last decides."
     if budget > 0:
-        return f"{policy.reason} has used its budget: {spent} of {budget} retries {_span(policy)}."
-    if policy.budget_with_change > 0:
-        return f"{policy.reason} is not retried in the same shape; a retry would need {policy.must_change}."
+        return f"{policy.reason} has used its budget: {spent} of {budget} retries {span_of(policy.reason)}."
     return f"{policy.reason} is not retried."
 
 
 def _retry_sentence(policy: ReasonPolicy, retry: int, budget: int) -> str:
     if budget == UNLIMITED:
         return f"{policy.reason} is retried without limit; this is retry {retry}."
-    return f"{policy.reason} may be retried {_times(budget)} {_span(policy)}; this is retry {retry}."
+    return f"{policy.reason} may be retried {_times(budget)} {span_of(policy.reason)}; this is retry {retry}."
 
 
-def _span(policy: ReasonPolicy) -> str:
-    if policy.counting is Counting.LIFETIME:
-        return "over the run's life"
-    return "without a newly committed checkpoint"
+def _changed(changes: tuple[Change, ...]) -> str:
+    if not changes:
+        return ""
+    said = (f"{one.field} {one.before or 'none'} → {one.after or 'none'}" for one in changes)
+    return f" Changed: {', '.join(said)}."
 
 
 def _times(count: int) -> str:

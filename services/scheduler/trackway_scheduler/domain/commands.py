@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TypeAlias
 
@@ -16,6 +16,8 @@ from trackway_common.events import (
     Verdict,
     Violation,
 )
+
+from trackway_scheduler.domain.ladder import Room
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,6 +54,8 @@ class PlaceAttempt:
     ranks: tuple[RankPlacement, ...]
     captures_in_flight: tuple[str, ...]
     at: datetime
+    shortfall: str = ""
+    """Why fewer ranks than the whole gang are given; empty for the whole one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,6 +70,9 @@ class AttemptEnd:
     jitter: float
     """0..1, drawn by the caller."""
     at: datetime
+    blamed_node: str | None = None
+    room: Room = field(default_factory=Room)
+    """Of the run's pool, as it was last seen."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,6 +93,15 @@ class WriteOffAttempt:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CancelRun:
     """Stop the run for good."""
+
+    actor: str
+    reason: str
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReleaseRun:
+    """Let a held run go on."""
 
     actor: str
     reason: str
@@ -164,6 +180,7 @@ RunCommand: TypeAlias = (
     | RecordAttemptEnded
     | WriteOffAttempt
     | CancelRun
+    | ReleaseRun
     | RecordEvaluationCompleted
     | RecordEvaluationExhausted
     | RecordRefusal

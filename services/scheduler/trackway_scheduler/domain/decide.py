@@ -7,10 +7,8 @@ from typing import assert_never
 
 from trackway_common.errors import CommandRejected, FieldViolation, NotFound
 from trackway_common.events import (
-    AttemptPlaced,
     AttemptWrittenOff,
     CancelRequested,
-    Change,
     CommandRefused,
     Fact,
     RunCancelled,
@@ -30,12 +28,15 @@ from trackway_scheduler.domain.commands import (
     RecordEvaluationExhausted,
     RecordRefusal,
     RefuseRun,
+    ReleaseRun,
     RunCommand,
     SubmitRun,
     WriteOffAttempt,
 )
 from trackway_scheduler.domain.endings import after_end
 from trackway_scheduler.domain.evaluations import EvaluationOutcome, conclude
+from trackway_scheduler.domain.placing import place
+from trackway_scheduler.domain.releases import release
 from trackway_scheduler.domain.state import ENDED, RunState
 
 ALREADY_EXISTS = "ALREADY_EXISTS"
@@ -55,13 +56,15 @@ def decide_run(state: RunState, command: RunCommand) -> tuple[Fact, ...]:
         case RefuseRun():
             return _once(state, command.request_digest, lambda: (_refused(command),))
         case PlaceAttempt():
-            return _place(state, command)
+            return place(state, command)
         case RecordAttemptEnded():
             return _ended(state, command.end)
         case WriteOffAttempt():
             return _written_off(state, command)
         case CancelRun():
             return _cancel(state, command)
+        case ReleaseRun():
+            return release(state, command)
         case RecordEvaluationCompleted() | RecordEvaluationExhausted():
             return _evaluated(state, command)
         case RecordRefusal():
@@ -101,34 +104,6 @@ def _refused(command: RefuseRun) -> RunRefused:
         model_family=command.model_family,
         owner=command.owner,
     )
-
-
-def _place(state: RunState, command: PlaceAttempt) -> tuple[Fact, ...]:
-    queued = state.queued
-    if state.phase is not RunPhase.QUEUED or queued is None or queued.attempt != command.attempt:
-        return ()
-    if command.at < queued.not_before:
-        return ()
-    placed = AttemptPlaced(
-        attempt=command.attempt,
-        epoch=command.attempt,
-        pool=command.pool,
-        agent_id=command.agent_id,
-        ranks=command.ranks,
-        changes=_changes(state, command),
-        placed_at=command.at,
-        captures_in_flight=command.captures_in_flight,
-        queue_seconds=(command.at - queued.queued_at).total_seconds(),
-    )
-    return (placed,)
-
-
-def _changes(state: RunState, command: PlaceAttempt) -> tuple[Change, ...]:
-    before = state.placed
-    if before is None or before.agent_id == command.agent_id:
-        return ()
-    why = "the queue placed it where capacity was free"
-    return (Change(field="agent_id", before=before.agent_id, after=command.agent_id, why=why),)
 
 
 def _ended(state: RunState, end: AttemptEnd) -> tuple[Fact, ...]:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import datetime, timedelta
 
+from trackway_common.attempt_shape import unless_declared
 from trackway_common.evaluation_pack import evaluation_identity
 from trackway_common.events import (
     CheckpointRef,
@@ -23,6 +25,7 @@ from trackway_common.reasons import policy_of
 
 from trackway_scheduler.domain.budgets import Ruling, measured, progress_of, rule
 from trackway_scheduler.domain.commands import AttemptEnd
+from trackway_scheduler.domain.remedies import Remedy, find_remedy
 from trackway_scheduler.domain.state import RunState
 
 NOTHING_TO_EVALUATE = "NOTHING_TO_EVALUATE"
@@ -35,10 +38,12 @@ def after_end(state: RunState, spec: RunSpec, end: AttemptEnd) -> tuple[Fact, ..
     reason = policy_of(end.reason).reason
     if state.cancel is not None or reason in _CANCELLED:
         return _cancelled(state, reason, end)
-    ruling = rule(measured(state.ledger, end.last_committed), spec, end.attempt, reason, end.jitter)
+    remedy = find_remedy(state, spec, end)
+    ruling = rule(measured(state.ledger, end.last_committed), spec, end.attempt, reason, end.jitter, remedy)
     decided = _decided(state, reason, end, ruling)
     match ruling.move:
         case NextMove.RETRY:
+            decided = _with_remedy(decided, spec, remedy)
             queued = RunQueued(attempt=end.attempt + 1, queued_at=end.at, not_before=decided.not_before)
             return (decided, queued)
         case NextMove.EVALUATE:
@@ -99,7 +104,12 @@ def _decided(state: RunState, reason: TerminationReason, end: AttemptEnd, ruling
         decided_at=end.at,
         last_committed=end.last_committed,
         progress=progress_of(state.ledger, end.last_committed),
+        blamed_node=end.blamed_node,
     )
+
+
+def _with_remedy(decided: RetryDecided, spec: RunSpec, remedy: Remedy) -> RetryDecided:
+    return replace(decided, changes=remedy.changes, shape=unless_declared(remedy.shape, spec))
 
 
 def _sentences(end: AttemptEnd, ruling: Ruling) -> str:

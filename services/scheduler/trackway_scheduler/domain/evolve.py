@@ -21,6 +21,7 @@ from trackway_common.events import (
     RunPhase,
     RunQueued,
     RunRefused,
+    RunReleased,
     RunSubmitted,
     RunSucceeded,
 )
@@ -39,6 +40,7 @@ RunFact: TypeAlias = (
     | FinalEvaluationOrdered
     | CancelRequested
     | RunHeld
+    | RunReleased
     | RunSucceeded
     | RunFailed
     | RunCancelled
@@ -60,12 +62,15 @@ def evolve_run(state: RunState, fact: RunFact) -> RunState:
         case RetryDecided():
             return _decided(state, fact)
         case FinalEvaluationOrdered():
-            message = f"evaluated by pack {fact.pack.name} at step {fact.checkpoint.step}"
-            return replace(state, phase=RunPhase.EVALUATING, evaluation=fact, reason="", message=message)
+            return _ordered(state, fact)
         case CancelRequested():
             return replace(state, cancel=fact)
         case RunHeld():
             return replace(state, phase=RunPhase.HELD, reason=fact.reason, message=fact.message)
+        case RunReleased():
+            # A person looked: what counts without progress begins again, what counts over a life does not.
+            ledger = replace(state.ledger, since_progress=())
+            return replace(state, ledger=ledger, reason="", message=f"released by {fact.actor}: {fact.reason}")
         case RunSucceeded() | RunFailed() | RunCancelled():
             return _ended(state, fact)
         case AttemptRefused() | AttemptWrittenOff() | CommandRefused():
@@ -109,7 +114,21 @@ def _refused(state: RunState, fact: RunRefused) -> RunState:
 
 def _placed(state: RunState, fact: AttemptPlaced) -> RunState:
     running = replace(state, phase=RunPhase.RUNNING, attempt=fact.attempt, placed=fact, queued=None)
-    return replace(running, reason="", message=f"attempt {fact.attempt} on pool {fact.pool}")
+    shaped = replace(running, shape=fact.shape, changes=())
+    return replace(shaped, reason="", message=f"attempt {fact.attempt} on pool {fact.pool}")
+
+
+def _ordered(state: RunState, fact: FinalEvaluationOrdered) -> RunState:
+    message = f"evaluated by pack {fact.pack.name} at step {fact.checkpoint.step}"
+    again = state.evaluation is not None and state.evaluation.evaluation_id == fact.evaluation_id
+    return replace(
+        state,
+        phase=RunPhase.EVALUATING,
+        evaluation=fact,
+        evaluation_round=state.evaluation_round + 1 if again else 1,
+        reason="",
+        message=message,
+    )
 
 
 def _decided(state: RunState, fact: RetryDecided) -> RunState:
@@ -121,6 +140,8 @@ def _decided(state: RunState, fact: RetryDecided) -> RunState:
         # A run that ends without a pack passes through EVALUATING too: nothing but its own end follows.
         phase=RunPhase.EVALUATING if fact.move is NextMove.EVALUATE else state.phase,
         ledger=ledger,
+        shape=fact.shape if fact.move is NextMove.RETRY else state.shape,
+        changes=fact.changes,
         decisions=(*state.decisions, fact),
         last_committed=fact.last_committed or state.last_committed,
         reason=fact.reason.value,

@@ -45,6 +45,8 @@ class SeenOutcome:
 
     cause: Cause
     fact: EvaluationOutcomeFact
+    round: int = 1
+    """How many ends of this evaluation there were, this one included."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,7 +80,8 @@ def note(outside: Outside, fact: Fact, cause: Cause) -> Outside:
             return _without(outside, fact.commit_slot)
         case EvaluationCompleted() | EvaluationExhausted():
             # The last one counts: an evaluation that is ordered again ends again.
-            seen = SeenOutcome(cause=cause, fact=fact)
+            before = outside.outcomes.get(fact.evaluation_id)
+            seen = SeenOutcome(cause=cause, fact=fact, round=before.round + 1 if before else 1)
             return replace(outside, outcomes={**outside.outcomes, fact.evaluation_id: seen})
         case _:
             return outside

@@ -7,7 +7,7 @@ starve. Runs in backoff, and gangs larger than the whole pool is at the moment, 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
 
@@ -38,6 +38,10 @@ class Waiting:
     submitted_at: datetime
     """Its age: a retry keeps its place."""
     not_before: datetime
+    smaller: tuple[int, ...] = ()
+    """Ranks of smaller gangs that will do in the end, largest first."""
+    smaller_after_s: float = 0.0
+    """How long the whole gang is waited for, from ``not_before`` on."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,6 +64,8 @@ class Grant:
     pool: str
     agent_id: str
     ranks: tuple[RankPlacement, ...]
+    shortfall: str = ""
+    """Why it is a smaller gang; empty for a whole one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,6 +114,10 @@ def _try(run: Waiting, free: _Free | None, now: datetime) -> Grant | Wait:
         return _wait(run, WaitToken.BACKOFF, f"starts again not before {run.not_before:%H:%M:%S} UTC")
     if free is None:
         return _wait(run, WaitToken.AGENT, f"no agent of pool {run.pool} is heard from")
+    if free.head is None and (small := _smaller(run, free, now)) is not None:
+        free.left = free.left.minus(run.per_rank.times(small))
+        waited = f"{run.ranks} ranks were not to be had within {run.smaller_after_s:g} s"
+        return _grant(replace(run, ranks=small), free.cluster, shortfall=waited)
     need = run.per_rank.times(run.ranks)
     if not free.cluster.total.holds(need):
         message = f"pool {run.pool} holds {free.cluster.total.fits(run.per_rank)} such ranks now; it needs {run.ranks}"
@@ -122,7 +132,16 @@ def _try(run: Waiting, free: _Free | None, now: datetime) -> Grant | Wait:
     return _grant(run, free.cluster)
 
 
-def _grant(run: Waiting, cluster: Cluster) -> Grant:
+def _smaller(run: Waiting, free: _Free, now: datetime) -> int | None:
+    """Ranks of the largest smaller gang that fits, once the whole one was waited for in vain."""
+    if free.left.holds(run.per_rank.times(run.ranks)):
+        return None
+    if (now - run.not_before).total_seconds() < run.smaller_after_s:
+        return None
+    return next((ranks for ranks in run.smaller if free.left.holds(run.per_rank.times(ranks))), None)
+
+
+def _grant(run: Waiting, cluster: Cluster, shortfall: str = "") -> Grant:
     ranks = tuple(
         RankPlacement(
             rank=rank,
@@ -133,7 +152,14 @@ def _grant(run: Waiting, cluster: Cluster) -> Grant:
         )
         for rank in range(run.ranks)
     )
-    return Grant(run_id=run.run_id, attempt=run.attempt, pool=run.pool, agent_id=cluster.agent_id, ranks=ranks)
+    return Grant(
+        run_id=run.run_id,
+        attempt=run.attempt,
+        pool=run.pool,
+        agent_id=cluster.agent_id,
+        ranks=ranks,
+        shortfall=shortfall,
+    )
 
 
 def _wait(run: Waiting, token: WaitToken, message: str) -> Wait:

@@ -7,8 +7,10 @@ once.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from datetime import datetime
+from types import MappingProxyType
 
 from trackway_common.events import (
     EvaluationCompleted,
@@ -27,7 +29,16 @@ from trackway_scheduler.domain.commands import (
     RunCommand,
 )
 from trackway_scheduler.domain.evaluations import EvaluationOutcome
-from trackway_scheduler.domain.outside import Cause, Outside, SeenEnd, is_older_than, last_committed, unsettled
+from trackway_scheduler.domain.ladder import Room
+from trackway_scheduler.domain.outside import (
+    Cause,
+    Outside,
+    SeenEnd,
+    SeenOutcome,
+    is_older_than,
+    last_committed,
+    unsettled,
+)
 from trackway_scheduler.domain.state import RunState
 
 CAPTURE_DEADLINE_S = 120.0
@@ -37,10 +48,16 @@ _FINISHED = frozenset({TerminationReason.COMPLETED, TerminationReason.EARLY_STOP
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Moment:
-    """Time and chance, drawn by the caller."""
+    """Time, chance and room, looked up by the caller."""
 
     at: datetime
     jitter: float
+    rooms: Mapping[str, Room] = field(default_factory=lambda: MappingProxyType({}))
+    """What each pool has, as it was last seen."""
+
+    def room(self, run: RunState) -> Room:
+        """Of the pool that the run is placed on."""
+        return self.rooms.get(run.placed.pool, Room()) if run.placed else Room()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,11 +66,14 @@ class Reaction:
 
     command: RunCommand
     cause: Cause
+    round: int = 1
+    """Of an evaluation: the same outcome may count again after a release."""
 
     @property
     def command_id(self) -> str:
         """The same for every scheduler that reacts to the same commit."""
-        return f"{self.cause.commit_id}/{type(self.command).__name__}"
+        again = f"/{self.round}" if self.round > 1 else ""
+        return f"{self.cause.commit_id}/{type(self.command).__name__}{again}"
 
 
 def react(run: RunState, outside: Outside, moment: Moment) -> Reaction | None:
@@ -78,6 +98,8 @@ def _after_attempt(run: RunState, outside: Outside, moment: Moment) -> Reaction 
         last_committed=last_committed(outside, seen.fact.last_committed, run.last_committed),
         jitter=moment.jitter,
         at=moment.at,
+        blamed_node=seen.fact.blamed_node,
+        room=moment.room(run),
     )
     return Reaction(command=RecordAttemptEnded(end=end), cause=seen.cause)
 
@@ -95,9 +117,14 @@ def _after_evaluation(run: RunState, outside: Outside, moment: Moment) -> Reacti
     if run.evaluation is None:
         return None
     seen = outside.outcomes.get(run.evaluation.evaluation_id)
-    if seen is None:
+    if seen is None or _was_for_an_earlier_order(run, seen):
         return None
-    return Reaction(command=_outcome(seen.fact, moment.at), cause=seen.cause)
+    return Reaction(command=_outcome(seen.fact, moment.at), cause=seen.cause, round=run.evaluation_round)
+
+
+def _was_for_an_earlier_order(run: RunState, seen: SeenOutcome) -> bool:
+    """An exhausted evaluation that was released is tried again; a completed one keeps its verdict."""
+    return isinstance(seen.fact, EvaluationExhausted) and seen.round < run.evaluation_round
 
 
 def _outcome(fact: EvaluationCompleted | EvaluationExhausted, at: datetime) -> EvaluationOutcome:

@@ -8,7 +8,9 @@ from typing import TypeAlias
 
 from trackway_common.events import (
     AttemptPlaced,
+    AttemptShape,
     CancelRequested,
+    Change,
     CheckpointRef,
     DatasetRegistered,
     EvaluationPackRegistered,
@@ -61,10 +63,16 @@ class RunState:
     """Where the newest attempt was placed; it is live while RUNNING."""
     cancel: CancelRequested | None = None
     ledger: Ledger = Ledger()
+    shape: AttemptShape | None = None
+    """What the newest attempt, or the queued one, differs in from the spec; None: in nothing."""
+    changes: tuple[Change, ...] = ()
+    """What was decided to change for the queued attempt."""
     decisions: tuple[RetryDecided, ...] = ()
     last_committed: CheckpointRef | None = None
     """Newest commit that a decision has seen."""
     evaluation: FinalEvaluationOrdered | None = None
+    evaluation_round: int = 0
+    """How often that evaluation was ordered: again after each release."""
     reason: str = ""
     """Token for why it is where it is."""
     message: str = ""

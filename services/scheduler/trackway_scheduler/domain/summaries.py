@@ -5,6 +5,7 @@ from __future__ import annotations
 from trackway_common.events import (
     AttemptEnded,
     AttemptPlaced,
+    AttemptReclassified,
     AttemptRefused,
     AttemptRunning,
     AttemptStarted,
@@ -40,6 +41,7 @@ from trackway_common.events import (
     RunHeld,
     RunQueued,
     RunRefused,
+    RunReleased,
     RunSubmitted,
     RunSucceeded,
 )
@@ -65,6 +67,8 @@ def _of_run(fact: Fact) -> str:
             return f"cancel asked by {fact.actor}" + (f": {fact.reason}" if fact.reason else "")
         case RunHeld():
             return f"held, {fact.reason}: {fact.message}"
+        case RunReleased():
+            return f"released by {fact.actor}: {fact.reason}"
         case RunSucceeded():
             return "succeeded" + (f" with {_checkpoint(fact.result)}" if fact.result else "")
         case RunFailed():
@@ -111,6 +115,8 @@ def _of_attempt(fact: Fact) -> str:
             return f"first step done: {fact.first_step}"
         case AttemptStopping():
             return f"stopping: {fact.why}"
+        case AttemptReclassified():
+            return f"attempt {fact.attempt} judged anew, {fact.reason}: {fact.cause or 'no cause given'}"
         case AttemptEnded():
             return (
                 f"attempt {fact.attempt} ended, {fact.reason}: {fact.cause or 'no cause given'}"

@@ -12,6 +12,7 @@ from trackway_proto.v1.vocabulary_pb2 import RunPhase as WirePhase
 
 from trackway_scheduler.domain.catalogue import Capacity
 from trackway_scheduler.domain.datasets import snapshot_name
+from trackway_scheduler.domain.ledgers import LedgerEntry, ledgers
 from trackway_scheduler.domain.names import run_name
 from trackway_scheduler.domain.placement import Wait
 from trackway_scheduler.domain.state import RunState
@@ -32,6 +33,9 @@ def run_message(run: RunState, last_committed: CheckpointRef | None, wait: Wait 
     )
     if run.spec is not None:
         message.spec.CopyFrom(to_message(run.spec))
+        message.ledgers.extend(_ledger_message(one) for one in ledgers(run, run.spec))
+    if run.shape is not None:
+        message.shape.CopyFrom(to_message(run.shape))
     if run.submitted_at is not None:
         message.submitted_at.CopyFrom(timestamp(run.submitted_at))
     if run.ended_at is not None:
@@ -39,6 +43,10 @@ def run_message(run: RunState, last_committed: CheckpointRef | None, wait: Wait 
     if last_committed is not None:
         message.last_committed.CopyFrom(to_message(last_committed))
     return message
+
+
+def _ledger_message(entry: LedgerEntry) -> run_service_pb2.LedgerState:
+    return run_service_pb2.LedgerState(ledger=entry.ledger, spent=entry.spent, budget=entry.budget, counts=entry.counts)
 
 
 def dataset_message(snapshot: DatasetRegistered, manifest: bytes = b"") -> dataset_service_pb2.Dataset:

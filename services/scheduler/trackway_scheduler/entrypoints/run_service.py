@@ -1,10 +1,11 @@
-"""RunService: submit, look, watch, cancel."""
+"""RunService: submit, look, watch, cancel, release."""
 
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from typing import Any
 
+from trackway_common.callers import caller_of
 from trackway_common.codec import fact_json, fact_name
 from trackway_common.commit import CommandContext, UnknownFact
 from trackway_common.errors import CommandRejected, FieldViolation, NotFound
@@ -13,13 +14,13 @@ from trackway_common.ids import run_stream
 from trackway_proto.v1 import run_service_pb2 as pb
 from trackway_proto.v1.run_service_pb2_grpc import RunServiceServicer
 
-from trackway_scheduler.domain.commands import CancelRun
+from trackway_scheduler.domain.commands import CancelRun, ReleaseRun
 from trackway_scheduler.domain.names import find_run, project_of
 from trackway_scheduler.domain.outside import last_committed
+from trackway_scheduler.domain.releases import release
 from trackway_scheduler.domain.spec import Submission
 from trackway_scheduler.domain.state import ENDED, RunState
 from trackway_scheduler.domain.summaries import summary
-from trackway_scheduler.entrypoints.callers import caller_of
 from trackway_scheduler.entrypoints.messages import phase_of, run_message, timestamp, wire_phase
 from trackway_scheduler.entrypoints.paging import newest_first, page
 from trackway_scheduler.shell.journal import Cursor, Entry, parse_cursor
@@ -62,12 +63,21 @@ class RunServicer(RunServiceServicer):
         self, request: pb.CancelRunRequest, context: Any
     ) -> pb.Run:
         run, caller = self._find(request.name), caller_of(context)
-        if not request.request_id:
-            description = "is required: a UUIDv7 minted by the caller"
-            raise CommandRejected(
-                f"request_id {description}", violations=(FieldViolation(field="request_id", description=description),)
-            )
+        _require_request_id(request.request_id)
         command = CancelRun(actor=caller, reason=request.reason[:500], at=self._parts.clock.now())
+        asked = CommandContext(command_id=request.request_id, actor=caller, correlation_id=run.run_id)
+        await self._parts.records.perform(run_stream(run.run_id), command, asked)
+        return self._message(self._find(run.run_id))
+
+    async def ReleaseRun(  # noqa: N802 - named by the .proto file
+        self, request: pb.ReleaseRunRequest, context: Any
+    ) -> pb.Run:
+        run, caller = self._find(request.name), caller_of(context)
+        _require_request_id(request.request_id)
+        command = ReleaseRun(actor=caller, reason=request.reason[:500], at=self._parts.clock.now())
+        if request.validate_only:
+            release(run, command)
+            return self._message(run)
         asked = CommandContext(command_id=request.request_id, actor=caller, correlation_id=run.run_id)
         await self._parts.records.perform(run_stream(run.run_id), command, asked)
         return self._message(self._find(run.run_id))
@@ -125,6 +135,14 @@ class RunServicer(RunServiceServicer):
             pack_body=request.evaluation_pack_body,
             submission=submission,
             validate_only=request.validate_only,
+        )
+
+
+def _require_request_id(request_id: str) -> None:
+    if not request_id:
+        description = "is required: a UUIDv7 minted by the caller"
+        raise CommandRejected(
+            f"request_id {description}", violations=(FieldViolation(field="request_id", description=description),)
         )
 
 

@@ -72,6 +72,7 @@ class LeaseWatch:
             last_committed=last_committed(outside, run.last_committed),
             jitter=moment.jitter,
             at=moment.at,
+            room=moment.room(run),
         )
         silence_s = self._fleet.agent_silence_s(agent_id)
         return WriteOffAttempt(end=end, evidence=evidence(agent_id, silence_s, self._probes[agent_id]))

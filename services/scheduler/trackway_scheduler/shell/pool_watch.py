@@ -9,6 +9,7 @@ from trackway_common.ids import IdSource, pool_stream
 
 from trackway_scheduler.domain.catalogue import Capacity, Catalogue, offers
 from trackway_scheduler.domain.commands import ObservePool
+from trackway_scheduler.domain.ladder import Room
 from trackway_scheduler.domain.registry import observe_pool
 from trackway_scheduler.domain.state import PoolState
 from trackway_scheduler.shell.fleet import Fleet
@@ -29,6 +30,17 @@ class PoolWatch:
     def known_agents(self) -> dict[str, str]:
         """Pool → agent that it was last observed with."""
         return {name: observed.agent_id for name, observed in self._records.pools().items()}
+
+    def rooms(self) -> dict[str, Room]:
+        """Pool → what it has, by its agent's last word while it is heard, else as it was last observed."""
+        heard = speakers(self.fleet, self.known_agents())
+        known = self._records.pools()
+        return {
+            pool: Room(memory_bytes=heard[pool].memory_bytes, nodes=heard[pool].nodes)
+            if pool in heard and _offers_anything(heard[pool])
+            else Room(memory_bytes=known[pool].memory_bytes)
+            for pool in {*known, *(pool for pool in heard if _offers_anything(heard[pool]))}
+        }
 
     async def observe(self) -> None:
         """Record what changed since the last pass; raises as ``Records.perform``."""

@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 
-from trackway_common.events import AgentHeartbeat, RunPhase
+from trackway_common.events import AgentHeartbeat, RunPhase, RunQueued, RunSpec
 
 from trackway_scheduler.domain.catalogue import NOTHING, Capacity, need_of
+from trackway_scheduler.domain.gang_sizes import smaller_gangs
 from trackway_scheduler.domain.placement import Cluster, Wait, Waiting
+from trackway_scheduler.domain.remedies import base_shape
 from trackway_scheduler.domain.state import RunState
 from trackway_scheduler.shell.fleet import Fleet
 
@@ -27,17 +30,24 @@ class QueueBoard:
 def waiting_runs(runs: Iterable[RunState]) -> tuple[Waiting, ...]:
     """Queued runs and what their gangs need."""
     return tuple(
-        Waiting(
-            run_id=run.run_id,
-            attempt=run.queued.attempt,
-            pool=run.spec.compute.pool,
-            ranks=run.spec.topology.world_size,
-            per_rank=need_of(run.spec.compute),
-            submitted_at=run.submitted_at,
-            not_before=run.queued.not_before,
-        )
+        _waiting(run, run.spec, run.queued, run.submitted_at)
         for run in runs
         if run.phase is RunPhase.QUEUED and run.spec and run.queued and run.submitted_at
+    )
+
+
+def _waiting(run: RunState, spec: RunSpec, queued: RunQueued, submitted_at: datetime) -> Waiting:
+    shape = base_shape(run, spec)
+    return Waiting(
+        run_id=run.run_id,
+        attempt=queued.attempt,
+        pool=shape.compute.pool,
+        ranks=shape.world_size,
+        per_rank=need_of(shape.compute),
+        submitted_at=submitted_at,
+        not_before=queued.not_before,
+        smaller=smaller_gangs(shape.world_size, spec.topology.min_world_size),
+        smaller_after_s=spec.topology.world_size_wait_s,
     )
 
 

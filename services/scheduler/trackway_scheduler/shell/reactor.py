@@ -94,6 +94,7 @@ class Reactor:
             agent_id=grant.agent_id,
             ranks=grant.ranks,
             captures_in_flight=captures,
+            shortfall=grant.shortfall,
             at=self._clock.now(),
         )
 
@@ -121,4 +122,4 @@ class Reactor:
         return tuple(run for run in self._parts.records.live_runs() if run.run_id not in self._halted)
 
     def _moment(self) -> Moment:
-        return Moment(at=self._clock.now(), jitter=self._chance())
+        return Moment(at=self._clock.now(), jitter=self._chance(), rooms=self._parts.pools.rooms())

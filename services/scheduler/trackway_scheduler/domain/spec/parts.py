@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from trackway_common.canonical import MAX_SAFE_INTEGER
 from trackway_common.events import (
@@ -14,16 +14,15 @@ from trackway_common.events import (
     Label,
     Topology,
     Trigger,
-    Tunable,
 )
 from trackway_common.fields import Fields, nearest
 
-MAX_RANKS = 65_536
+from trackway_scheduler.domain.spec.gangs import gangs
+
 RUNTIMES_TO_COME = ("lock", "image")
 _FUNCTION = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*:[A-Za-z_]\w*", re.ASCII)
 _NAME = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?", re.ASCII)
 _NAME_LETTERS = "letters, digits, '.', '_' and '-'"
-_TUNABLE_ROLES = ("micro_batch", "accumulation", "activation_checkpointing", "loader_workers")
 _ENTRYPOINTS = ("function", "script", "command")
 
 
@@ -86,8 +85,10 @@ def runtime_kind(fields: Fields) -> str:
 
 def topology(fields: Fields) -> Topology:
     """Ranks, and how they work together."""
-    section = fields.section("topology", ("world_size", "strategy", "precision", "checkpoint"))
-    world_size = section.whole("world_size", 1, at_least=1, at_most=MAX_RANKS)
+    known = ("world_size", "world_size_wait_s", "strategy", "precision", "checkpoint")
+    section = fields.section("topology", known)
+    gang = gangs(section)
+    world_size = gang.whole
     strategy = word(section, "strategy", ("ddp", "single"), "ddp" if world_size > 1 else "single")
     if strategy == "single" and world_size > 1:
         section.violation("strategy", f"'single' is one rank, and world_size is {world_size}; write ddp")
@@ -95,6 +96,8 @@ def topology(fields: Fields) -> Topology:
     in_flight = word(checkpoint, "in_flight", ("wait", "skip"), "wait")
     return Topology(
         world_size=world_size,
+        min_world_size=gang.least,
+        world_size_wait_s=gang.wait_s,
         strategy=strategy,
         precision=word(section, "precision", ("float32", "bfloat16", "float16"), "float32"),
         checkpoint=CheckpointPolicy(
@@ -104,16 +107,17 @@ def topology(fields: Fields) -> Topology:
     )
 
 
-def tunable(fields: Fields, hyperparameters: Mapping[str, object]) -> tuple[Tunable, ...]:
-    """Which hyperparameters have a role that the platform knows."""
-    section = fields.section("tunable", _TUNABLE_ROLES)
-    found = []
-    for role in section.names():
-        key = section.text(role)
-        if key and key not in hyperparameters:
-            section.violation(role, f"{key!r} is not a key of hyperparameters{nearest(key, hyperparameters)}")
-        found.append(Tunable(role=role, key=key))
-    return tuple(found)
+def compute(fields: Fields) -> tuple[str, ...]:
+    """One class, or several to go on to in order; at least one, empty where it is missing."""
+    if fields.kind("compute") != "a list":
+        return (fields.text("compute"),)
+    names = fields.texts("compute")
+    if not names:
+        fields.violation("compute", "is an empty list; name at least one class")
+    for i, name in enumerate(names):
+        if name in names[:i]:
+            fields.violation(f"compute[{i}]", f"{name!r} stands twice")
+    return names or ("",)
 
 
 def labels(fields: Fields) -> tuple[Label, ...]:

@@ -12,15 +12,18 @@ from trackway_common.fields import Fields
 from trackway_common.reasons import MAX_ATTEMPTS
 
 from trackway_scheduler.domain.spec import parts
+from trackway_scheduler.domain.spec.limits import limits, non_finite_loss
+from trackway_scheduler.domain.spec.mutations import Declared
 from trackway_scheduler.domain.spec.references import datasets
 from trackway_scheduler.domain.spec.retries import retries
+from trackway_scheduler.domain.spec.tunables import tunable as read_tunable
 
 API_VERSION = "trackway/v1"
 KIND = "TrainingRun"
 _KNOWN = (
     "apiVersion", "kind", "project", "model_family", "entrypoint", "code", "runtime", "compute", "datasets",
     "topology", "evaluation_pack", "evaluation", "hyperparameters", "tunable", "retry", "max_attempts", "seed",
-    "deterministic", "owner", "criticality", "labels", "experiment", "hypothesis", "trigger",
+    "deterministic", "owner", "criticality", "labels", "experiment", "hypothesis", "trigger", "limits", "numerics",
 )  # fmt: skip
 
 
@@ -77,7 +80,10 @@ def _spec(fields: Fields, submission: Submission, found: list[FieldViolation], s
     _expect(fields, "kind", KIND)
     hyperparameters = fields.mapping("hyperparameters")
     config = _canonical(hyperparameters, "hyperparameters", found)
-    retry = retries(fields)
+    tunable = read_tunable(fields, hyperparameters)
+    compute = parts.compute(fields)
+    declared = Declared(roles=frozenset(one.role for one in tunable), classes=len(compute))
+    retry = retries(fields, declared)
     seed = parts.seed(fields)
     return RunSpec(
         project=parts.name(fields, "project"),
@@ -97,15 +103,18 @@ def _spec(fields: Fields, submission: Submission, found: list[FieldViolation], s
         hyperparameters_json=config.decode(),
         config_digest=digest_bytes(config),
         datasets=datasets(fields),
-        compute=ComputeRef(compute_class=fields.text("compute"), price=Price()),
+        compute=ComputeRef(compute_class=compute[0], price=Price()),
+        compute_alternatives=tuple(ComputeRef(compute_class=name, price=Price()) for name in compute[1:]),
         topology=parts.topology(fields),
         evaluation_pack=_pack(fields.text("evaluation_pack", "")),
         retry=retry.overrides,
         retry_ceiling=retry.ceiling,
         max_attempts=fields.whole("max_attempts", MAX_ATTEMPTS, at_least=1, at_most=10_000),
-        tunable=parts.tunable(fields, hyperparameters),
+        tunable=tunable,
         spec_digest=spec_digest,
         evaluation_model=parts.function(fields.section("evaluation", ("model",)), "model", ""),
+        limits=limits(fields),
+        non_finite_loss=non_finite_loss(fields),
     )
 
 

@@ -12,6 +12,7 @@ from trackway_common.fields import nearest
 
 from trackway_scheduler.domain.catalogue import Catalogue, ComputeClass, capacity_of, compute_ref, max_ranks
 from trackway_scheduler.domain.datasets import Datasets
+from trackway_scheduler.domain.spec.alternatives import alternatives, violations_of_alternatives
 from trackway_scheduler.domain.spec.dataset_pins import dataset_violations, pinned_datasets
 from trackway_scheduler.domain.spec.reading import Draft
 
@@ -51,6 +52,7 @@ def resolve(draft: Draft, surroundings: Surroundings) -> RunSpec:
             f"no agent of pool {compute.pool} was heard from yet, so its environment can't be pinned;"
             " start its agent (`trackway up` locally) and submit again"
         )
+    spec = replace(spec, compute_alternatives=alternatives(spec, surroundings.catalogue))
     return _pinned(spec, surroundings, compute_ref(compute), pool)
 
 
@@ -68,6 +70,7 @@ def _violations(
     yield from _code(spec, surroundings)
     yield from dataset_violations(spec, surroundings.datasets)
     yield from _compute(spec, surroundings.catalogue, compute)
+    yield from violations_of_alternatives(spec, surroundings.catalogue, surroundings.pools)
     if compute and pool:
         yield from _ranks(spec, compute, pool)
     yield from _pack(spec, surroundings)
@@ -87,15 +90,23 @@ def _compute(spec: RunSpec, catalogue: Catalogue, compute: ComputeClass | None) 
     if compute is None and name:
         names = [known.name for known in catalogue.classes]
         description = f"{name!r} is no compute class{nearest(name, names)}; one of {', '.join(names) or 'none'}"
-        yield FieldViolation(field="compute", description=description)
+        yield FieldViolation(field=_compute_field(spec), description=description)
+
+
+def _compute_field(spec: RunSpec) -> str:
+    return "compute[0]" if spec.compute_alternatives else "compute"
 
 
 def _ranks(spec: RunSpec, compute: ComputeClass, pool: PoolObserved) -> Iterator[FieldViolation]:
     most = max_ranks(compute, capacity_of(pool))
-    asked = spec.topology.world_size
+    asked = spec.topology.min_world_size or spec.topology.world_size
     if asked > most:
         description = f"asks for {asked} ranks, but {compute.name} on pool {pool.pool} has room for {most}"
         yield FieldViolation(field="topology.world_size", description=description)
+    elif spec.topology.world_size > compute.max_ranks:
+        whole = spec.topology.world_size
+        description = f"asks for {whole} ranks, but {compute.name} gives one run {compute.max_ranks} at most"
+        yield FieldViolation(field="topology.world_size.max", description=description)
 
 
 def _pack(spec: RunSpec, surroundings: Surroundings) -> Iterator[FieldViolation]:
