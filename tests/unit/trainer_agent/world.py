@@ -52,6 +52,8 @@ class World:
         self.scheduler = RunFacts()
         self.spools = LogSpools(folder)
         self.timing = Timing()
+        self.store_url = "file:///nowhere"
+        self.limit_s = LIMIT_S
         self._sent = 0
 
     async def order(self, *facts: e.Fact) -> None:
@@ -112,7 +114,7 @@ class World:
 
     async def until(self, look: Callable[[], F]) -> F:
         """What a look gives, once it is true."""
-        async with asyncio.timeout(LIMIT_S):
+        async with asyncio.timeout(self.limit_s):
             while not (seen := look()):
                 await asyncio.sleep(0.002)
             return seen
@@ -141,7 +143,7 @@ class World:
             pulse=ClusterPulse(self.gangs, self.clock, self._is_listening),
             sender=RequestSender(self.log, writer_id, self.clock, uuid7),
             store=self.store,
-            store_url="file:///nowhere",
+            store_url=self.store_url,
             spools=self.spools,
             timing=self.timing,
             clock=self.clock,

@@ -10,6 +10,7 @@ from typing import Literal
 
 from trackway_common.rank_protocol.phases import Phases
 
+from trackway_trainer_agent.worker.line_gate import LineGate
 from trackway_trainer_agent.worker.progress import BUSY_PERCENT, Progress
 from trackway_trainer_agent.worker.record_buffer import RecordBuffer
 from trackway_trainer_agent.worker.records import (
@@ -35,6 +36,7 @@ class Journal:
         self._buffer = buffer
         self._lock = threading.Lock()
         self._stderr: deque[str] = deque(maxlen=STDERR_KEPT)
+        self._gate: LineGate[LogLine] = LineGate()
         self._stepped = False
         self.phase = RankPhase.IDLE
         self.last_step = 0
@@ -84,7 +86,14 @@ class Journal:
         self.progress.active()
         if stream == "stderr":
             self._stderr.append(text)
-        self._buffer.append(LogLine(stream=stream, text=text, step=self.last_step, at_ms=now_ms()))
+        line = LogLine(stream=stream, text=text, step=self.last_step, at_ms=now_ms())
+        for passed in self._gate.take(line):
+            self._buffer.append(passed)
+
+    def end_of_output(self) -> None:
+        """No line comes any more: the last ones are kept, whatever there were before."""
+        for line in self._gate.release():
+            self._buffer.append(line)
 
     def sample(self, sample: ResourceSample) -> None:
         """Record a measurement."""
@@ -106,7 +115,7 @@ class Journal:
             phase=phase,
             last_step=self.last_step,
             dropped_metrics=dropped.metrics,
-            dropped_logs=dropped.logs,
+            dropped_logs=dropped.logs + self._gate.dropped,
             at_ms=now_ms(),
             phases=self.phases,
             overdue=self.progress.overdue() if phase is RankPhase.RUNNING else None,

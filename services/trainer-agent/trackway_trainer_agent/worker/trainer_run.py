@@ -54,6 +54,7 @@ class TrainerRun:
         self._sampler.stop()
         for watcher in self._watchers:
             watcher.join(LAST_WORDS_S)
+        self._journal.end_of_output()
         return end
 
     def evidence(self, end: ProcessEnd, *, stop_requested: bool, captures_in_flight: tuple[str, ...]) -> TrainerExited:
