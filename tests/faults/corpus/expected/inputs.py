@@ -24,10 +24,10 @@ DRIFTS = (
     ("schema-drift-by-arrow", "pyarrow refuses to cast a table to the schema that the program expects."),
 )
 CORRUPT_CHECKPOINTS = (
-    ("checkpoint-bit-flip", "One bit of a committed shard is flipped; the SDK reads it."),
-    ("checkpoint-truncated", "A file of a committed folder is cut short."),
-    ("checkpoint-file-missing", "A file of a committed folder is gone."),
-    ("checkpoint-manifest-damaged", "The manifest of a committed checkpoint does not match its digest."),
+    ("checkpoint-bit-flip", "One bit of the chosen checkpoint's shard is flipped before the SDK reads it."),
+    ("checkpoint-truncated", "A file of the chosen checkpoint's folder is cut short before it is copied back."),
+    ("checkpoint-file-missing", "A file of the chosen checkpoint's folder is gone before it is copied back."),
+    ("checkpoint-manifest-damaged", "The manifest of the chosen checkpoint does not match its digest any more."),
 )
 INVALID_CONFIG = (
     ("function-absent", "The entry point names a function that the module does not have."),

@@ -1,0 +1,96 @@
+"""Computes rows and page again from the kept logs, and judges every attempt again: `make faults-verify`.
+
+Starts nothing. What the log says must be what the rows say, the page what the rows say, and a classifier of the
+same version must give the same reason for the same observations; one of another version says where it differs.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable
+from dataclasses import replace
+from pathlib import Path
+
+from trackway_common.codec import decode_observations
+from trackway_common.commit import Commit
+from trackway_common.events import AttemptEnded
+from trackway_common.ids import attempt_stream
+from trackway_common.log_copy.reader import LogCopy
+from trackway_trainer_agent.domain.classify import VERSION, Classification
+from trackway_trainer_agent.domain.reclassify import reclassify
+
+from tests.faults.corpus.expected import LABELS
+from tests.faults.corpus.logs import kept_log
+from tests.faults.corpus.measured import read_measured
+from tests.faults.corpus.observed import observed
+from tests.faults.corpus.report import page
+from tests.faults.corpus.results import PAGE, RESULTS, rows_file
+from tests.faults.corpus.row import Row, make_row, read_rows
+
+
+def main() -> int:
+    rows = read_rows(rows_file(RESULTS))
+    differences = [*_unlabelled(rows), *(said for row in rows for said in differs(RESULTS, row)), *_page(rows)]
+    for said in differences:
+        print(said)
+    print(f"{len(rows)} faults verified against their logs: {len(differences)} differences")
+    return 1 if differences else 0
+
+
+def differs(results: Path, row: Row) -> list[str]:
+    """What the kept log says otherwise than the row."""
+    label = next((label for label in LABELS if label.name == row.name), None)
+    if label is None:
+        return []
+    if not row.run_id:
+        return []
+    with kept_log(results, row.name) as copy:
+        commits = copy.commits(row.run_id)
+        seen = observed(row.run_id, row.attempt, commits)
+        again = make_row(label, row.run_id, seen, hurt=row.hurt, seconds=row.seconds)
+        found = [] if again == row else [f"{row.name}: the log says {again}, the row says {row}"]
+        return [*found, *_judged(row, copy, receipt_of(row, commits))]
+
+
+def receipt_of(row: Row, commits: Iterable[Commit]) -> AttemptEnded | None:
+    """The end of the attempt that the row is about."""
+    stream = attempt_stream(row.run_id, row.attempt)
+    facts = [fact for commit in commits if commit.stream == stream for fact in commit.facts]
+    return next((fact for fact in facts if isinstance(fact, AttemptEnded)), None)
+
+
+def _judged(row: Row, copy: LogCopy, receipt: AttemptEnded | None) -> list[str]:
+    if receipt is None:
+        return []
+    stored = copy.blob(receipt.observations_digest) if receipt.observations_digest else None
+    verdict = reclassify(receipt, decode_observations(stored) if stored is not None else None)
+    if (verdict.reason.value, verdict.blamed_rank) == (row.reason, row.blamed):
+        return []
+    return [_other(row, replace(row, reason=verdict.reason.value, blamed=verdict.blamed_rank), verdict)]
+
+
+def _other(row: Row, judged: Row, verdict: Classification) -> str:
+    better = "right now" if judged.right_reason and not judged.cascade_as_root else "wrong"
+    return (
+        f"{row.name}: classifier {row.classifier_version} said {row.reason}, {VERSION} says {verdict.reason} ({better});"
+        " run `make faults` again"
+    )
+
+
+def _unlabelled(rows: list[Row]) -> list[str]:
+    known, measured = {label.name for label in LABELS}, {row.name for row in rows}
+    missing = [f"{name}: no row; run `make faults`" for name in sorted(known - measured)]
+    return [*missing, *(f"{name}: a row without a label" for name in sorted(measured - known))]
+
+
+def _page(rows: list[Row]) -> list[str]:
+    measured = read_measured(RESULTS)
+    if measured is None or not PAGE.exists():
+        return [f"{PAGE.name} was never written; run `make faults`"]
+    if PAGE.read_text(encoding="utf-8") != page(rows, measured):
+        return [f"{PAGE.name} is not what the rows say; run `make faults`"]
+    return []
+
+
+if __name__ == "__main__":
+    sys.exit(main())
