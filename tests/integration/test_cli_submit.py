@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import io
 import json
 import tarfile
@@ -40,6 +41,40 @@ def test_everything_the_server_needs_is_sent(trackway: CommandLine, fake: FakeTr
     assert not sent.validate_only
     with tarfile.open(fileobj=io.BytesIO(fake.blobs[sent.code_archive_digest])) as tar:
         assert tar.getnames() == ["packs/tiny.yaml", "run.yaml", "train.py"]
+
+
+def test_a_clone_sends_what_the_earlier_run_was_given_and_no_folder(trackway: CommandLine, fake: FakeTrackway) -> None:
+    spec_digest = _stored(fake, b'{"project":"demo","datasets":["stdlib"],"compute":["a","b"]}')
+    pack_digest = _stored(fake, b'{"kind":"EvaluationPack"}')
+    fake.add_run(RUN, _to("FAILED"))
+    given = fake.runs[RUN].spec
+    given.spec_digest, given.seed, given.seed_drawn = spec_digest, 77, True
+    given.evaluation_pack.name, given.evaluation_pack.digest = "tiny", pack_digest
+    given.code.archive_digest, given.code.requested, given.code.git_commit = "sha256:code", "examples/x", "f" * 40
+    given.datasets.add(name="stdlib", requested="stdlib", manifest_digest="sha256:dd", weight=2.0)
+    result = trackway("train", "submit", "--clone", RUN[:8], "--validate-only")
+    assert result.exit_code == 0, result.stderr
+    [sent] = fake.requests("SubmitRun")
+    assert sent.request_id != RUN
+    assert json.loads(sent.config) == {"project": "demo", "datasets": ["stdlib"], "compute": ["a", "b"], "seed": 77}
+    assert list(sent.datasets) == ["stdlib@sha256:dd:2"]
+    assert (sent.code_archive_digest, sent.code_requested, sent.git_commit) == ("sha256:code", "examples/x", "f" * 40)
+    assert sent.evaluation_pack_body == b'{"kind":"EvaluationPack"}'
+    assert (sent.compute, sent.evaluation_pack, sent.validate_only) == ("", "", True)
+    assert fake.requests("PutBlob") == []
+
+
+@pytest.mark.parametrize("flags", [[], ["--config", "run.yaml", "--clone", RUN]])
+def test_a_spec_or_an_earlier_run_is_given_and_not_both(trackway: CommandLine, flags: list[str]) -> None:
+    result = trackway("train", "submit", *flags)
+    assert result.exit_code == 2
+    assert "--clone" in result.stderr
+
+
+def _stored(fake: FakeTrackway, data: bytes) -> str:
+    digest = "sha256:" + hashlib.sha256(data).hexdigest()
+    fake.blobs[digest] = data
+    return digest
 
 
 def test_code_that_is_stored_is_not_sent_again(trackway: CommandLine, fake: FakeTrackway, spec: Path) -> None:
@@ -134,7 +169,7 @@ def test_another_body_under_the_same_id_is_refused(trackway: CommandLine, fake: 
     ("arguments", "says"),
     [
         (["--config", "gone.yaml"], "config: gone.yaml: No such file"),
-        ([], "Missing option '--config'"),
+        ([], "give one of them"),
         (["--config", "run.yaml", "--nonsense"], "No such option"),
         (["--config", "run.yaml", "--request-id", "abc"], "no UUID of version 7"),
         (["--config", "run.yaml", "-o", "xml"], "xml"),

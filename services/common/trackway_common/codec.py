@@ -259,6 +259,29 @@ def to_message(value: Any) -> Any:
     return message
 
 
+def fill_message(message: Any, value: Any) -> Any:
+    """Set a message's fields from a dataclass of the same fields, whatever the two are called; returns the message."""
+    for field in dataclasses.fields(value):
+        item = getattr(value, field.name)
+        if isinstance(item, tuple):
+            _fill_many(getattr(message, field.name), item)
+        elif isinstance(item, datetime):
+            getattr(message, field.name).CopyFrom(_timestamp(item))
+        elif dataclasses.is_dataclass(item):
+            fill_message(getattr(message, field.name), item).SetInParent()
+        elif item is not None:
+            setattr(message, field.name, str(item) if isinstance(item, StrEnum) else item)
+    return message
+
+
+def _fill_many(repeated: Any, items: tuple[Any, ...]) -> None:
+    for item in items:
+        if dataclasses.is_dataclass(item):
+            fill_message(repeated.add(), item)
+        else:
+            repeated.append(item)
+
+
 def from_message(message: Any, kind: Any = None) -> Any:
     """Return the dataclass of a protobuf message.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import AsyncIterator
 from datetime import UTC, timedelta
 
@@ -9,9 +10,10 @@ import grpc.aio
 import pytest
 from google.protobuf.json_format import MessageToDict
 from trackway_common.clickhouse import ClickHouse
+from trackway_common.codec import fact_fields, from_message
 from trackway_common.errors import CommandRejected, NotFound, TrackwayError, Unavailable
 from trackway_common.event_log import InMemoryEventLog
-from trackway_common.history.explain import as_text, explain
+from trackway_common.history.explain import Explanation, as_text, explain
 from trackway_common.history.fold import fold_run
 from trackway_common.rpc_errors import as_trackway_error
 from trackway_common.settings import ClickHouseSettings
@@ -191,6 +193,11 @@ async def test_the_explanation_is_the_one_of_the_facts(served: HistoryServiceStu
     assert explanation.markdown.startswith("# ")
     assert explanation.detail["verdict"]["headline"] == expected.verdict.headline
     assert explanation.records_behind == 0
+    assert explanation.postmortem.startswith("# Incident: ")
+    typed = from_message(explanation.parts, Explanation)
+    assert as_text(typed) == explanation.text
+    # Numbers of a Struct are doubles, and 2 is 2.0 to both.
+    assert json.loads(json.dumps(fact_fields(typed))) == MessageToDict(explanation.detail)
 
 
 async def test_a_run_alone_means_its_newest_attempt(served: HistoryServiceStub) -> None:

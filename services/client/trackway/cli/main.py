@@ -20,6 +20,7 @@ class _Root(LazyGroup):
         "checkpoint": LazyCommand("trackway.cli.checkpoint:checkpoint", "Look at and verify checkpoints."),
         "evaluation": LazyCommand("trackway.cli.evaluation:evaluation", "Look at evaluations."),
         "pool": LazyCommand("trackway.cli.pool:pool", "Look at pools and what they offer."),
+        "blob": LazyCommand("trackway.cli.blob:blob", "Print stored bytes by their digest."),
         "log": LazyCommand("trackway.cli.log:log", "Copy the log into a folder, check and read it."),
         "sql": LazyCommand("trackway.cli.sql:sql", "Run one SELECT over the read model."),
         "up": LazyCommand("trackway.cli.local:up", "Start a local stack."),

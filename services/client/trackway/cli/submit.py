@@ -14,11 +14,13 @@ from trackway.cli.session import TABLE, Session, common_options
 if TYPE_CHECKING:
     from trackway.client import TrackwayClient
     from trackway.client.resources import Run
+    from trackway.client.submission import Overrides
 
 
 @click.command()
 @click.option("--dataset", "datasets", multiple=True, metavar="NAME[@DIGEST][:WEIGHT]", help="Replaces the spec's.")
-@click.option("--config", type=click.Path(path_type=Path), required=True, help="Run spec, YAML.")
+@click.option("--config", type=click.Path(path_type=Path), help="Run spec, YAML.")
+@click.option("--clone", default="", metavar="RUN", help="Submit an earlier run's inputs again, pinned as they were.")
 @click.option("--compute", default="", metavar="CLASS", help="Compute class. Replaces the spec's.")
 @click.option("--evaluation-pack", default="", metavar="NAME", help="Pack beside the spec, or a registered one.")
 @click.option("--follow", "following", is_flag=True, help="Show what happens and return the run's exit code.")
@@ -28,29 +30,39 @@ if TYPE_CHECKING:
 def submit(
     session: Session,
     datasets: tuple[str, ...],
-    config: Path,
+    config: Path | None,
+    clone: str,
     compute: str,
     evaluation_pack: str,
     following: bool,
     validate_only: bool,
     request_id: str,
 ) -> None:
-    """Submit a run: its spec, its code folder and its evaluation pack."""
-    from trackway.cli.progress import progress_bar
+    """Submit a run: its spec, its code folder and its evaluation pack; or again what an earlier run was given."""
     from trackway.client.submission import Overrides
+
+    if (config is None) == (not clone):
+        raise click.UsageError("--config names a spec and --clone an earlier run: give one of them")
 
     overrides = Overrides(datasets=datasets, compute=compute, evaluation_pack=evaluation_pack)
     _check_request_id(request_id)
     with session.connect() as client:
-        with progress_bar() as progress:
-            run = client.submit(
-                config, overrides, request_id=request_id, validate_only=validate_only, progress=progress
-            )
+        if config is None:
+            run = client.clone(clone, overrides, request_id=request_id, validate_only=validate_only)
+        else:
+            run = _submit(client, config, overrides, request_id, validate_only=validate_only)
         _refuse(run)
         if following and not validate_only:
             _follow(session, client, run)
         else:
             _show(session, run, validate_only=validate_only)
+
+
+def _submit(client: TrackwayClient, config: Path, overrides: Overrides, request_id: str, *, validate_only: bool) -> Run:
+    from trackway.cli.progress import progress_bar
+
+    with progress_bar() as progress:
+        return client.submit(config, overrides, request_id=request_id, validate_only=validate_only, progress=progress)
 
 
 def _check_request_id(request_id: str) -> None:

@@ -24,6 +24,7 @@ from trackway_common.events import (
     TerminationReason,
     Violation,
 )
+from trackway_common.history.explain.model import Explanation as ExplanationParts
 
 ENDED_PHASES = frozenset({RunPhase.SUCCEEDED, RunPhase.FAILED, RunPhase.CANCELLED, RunPhase.REFUSED})
 """A run in one of these gets no more facts of its own."""
@@ -130,6 +131,10 @@ class Explanation:
     detail: Mapping[str, object]
     records_behind: int
     """Log records that the read model had not seen; 0 when it is up to date."""
+    postmortem: str
+    """A filled-in incident report, Markdown."""
+    parts: ExplanationParts
+    """The same as ``detail``, typed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import grpc
@@ -44,6 +44,9 @@ class Submission:
     code_folder: Path | None
     """None when the spec's ``code`` is not what a client can read: the service says what is wrong with it."""
     code_requested: str
+    code_digest: str = ""
+    """Of an archive that is stored already; with it no folder is sent."""
+    git: GitState = field(default_factory=GitState)
 
 
 def read_submission(config: Path, overrides: Overrides) -> Submission:
@@ -101,7 +104,7 @@ def read_small_file(path: Path, field: str) -> bytes:
 
 
 def _request(channel: grpc.Channel, submission: Submission, progress: Progress) -> SubmitRunRequest:
-    digest, git = "", GitState()
+    digest, git = submission.code_digest, submission.git
     if submission.code_folder is not None:
         digest = _send_code(channel, submission.code_folder, progress)
         git = git_state(submission.code_folder)

@@ -29,6 +29,7 @@ from trackway.client import resources
 from trackway.client.blobs import download
 from trackway.client.calls import LONG_S, QUICK_S, VERIFY_S, call
 from trackway.client.channels import tls_credentials
+from trackway.client.cloning import cloned_submission
 from trackway.client.connections import SCHEDULER, Connections
 from trackway.client.endpoints import scheduler_endpoint
 from trackway.client.judging import second_look
@@ -40,7 +41,7 @@ from trackway.client.progress import SILENT, Progress
 from trackway.client.query import query
 from trackway.client.settings import read_settings
 from trackway.client.stubs import Stubs
-from trackway.client.submission import NO_OVERRIDES, Overrides, read_submission, submit
+from trackway.client.submission import NO_OVERRIDES, Overrides, Submission, read_submission, submit
 from trackway.client.watch import open_segments, watch
 
 R = TypeVar("R")
@@ -90,7 +91,18 @@ class TrackwayClient:
             request_id: UUIDv7; drawn when empty. It becomes the run's id, and the same one again starts no second run.
             validate_only: resolve and check every input, start nothing.
         """
-        submission = read_submission(Path(config), overrides)
+        return self._submit(read_submission(Path(config), overrides), request_id, validate_only, progress)
+
+    def clone(
+        self, run: str, overrides: Overrides = NO_OVERRIDES, *, request_id: str = "", validate_only: bool = False
+    ) -> resources.Run:
+        """Submit the inputs of an earlier run again, all pinned as they were; what is overridden differs."""
+        submission = cloned_submission(self.get_run(run), overrides, self.blob)
+        return self._submit(submission, request_id, validate_only, SILENT)
+
+    def _submit(
+        self, submission: Submission, request_id: str, validate_only: bool, progress: Progress
+    ) -> resources.Run:
         request = runs_pb.SubmitRunRequest(request_id=request_id or uuid7(), validate_only=validate_only)
         with self._services.watched():
             answer = submit(self._services.channel(SCHEDULER), submission, request, progress)

@@ -8,12 +8,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from trackway_common.clock import Clock
-from trackway_common.codec import fact_fields
+from trackway_common.codec import fact_fields, fill_message
 from trackway_common.errors import NotFound, Unavailable
-from trackway_common.history.explain import as_markdown, as_text
+from trackway_common.history.explain import as_markdown, as_postmortem, as_text
 from trackway_common.rpc import Servable
 from trackway_proto.v1 import history_service_pb2 as pb
 from trackway_proto.v1 import history_service_pb2_grpc
+from trackway_proto.v1.explanation_pb2 import ExplanationParts
 
 from trackway_observer.entrypoints.messages import attempt_message, struct
 from trackway_observer.entrypoints.names import (
@@ -95,6 +96,8 @@ class HistoryApi(history_service_pb2_grpc.HistoryServiceServicer):
             markdown=as_markdown(explanation),
             detail=struct(fact_fields(explanation)),
             records_behind=behind,
+            postmortem=as_postmortem(explanation),
+            parts=fill_message(ExplanationParts(), explanation),
         )
 
     async def Query(  # noqa: N802 - named by the .proto file

@@ -8,11 +8,11 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
-from trackway_common.codec import fact_fields
+from trackway_common.codec import fact_fields, fill_message, from_message
 from trackway_common.commit import Term
 from trackway_common.errors import NotFound
 from trackway_common.events import Authority, CausalRole, Evidence
-from trackway_common.history.explain import Explanation, Surroundings, as_markdown, as_text, explain
+from trackway_common.history.explain import Explanation, Surroundings, as_markdown, as_postmortem, as_text, explain
 from trackway_common.history.explain.text import WIDTH
 from trackway_common.history.fold import fold_run
 from trackway_common.ids import attempt_stream
@@ -20,6 +20,9 @@ from trackway_common.testing.run_facts import RUN_ID, RunFacts
 from trackway_common.testing.run_steps import ended, placed, started, submitted
 from trackway_common.testing.run_stories import cancelled_in_queue, killed, killed_and_resumed, refused, user_error
 from trackway_common.testing.run_troubles import held_after_evaluation, script_started_over, written_off
+from trackway_proto.v1.explanation_pb2 import ExplanationParts
+
+from tests.support.command_lines import parse_command
 
 GOLDEN = Path(__file__).parent / "killed_and_resumed.txt"
 STORIES = (
@@ -45,10 +48,44 @@ def test_the_demo_reads_as_agreed() -> None:
 @pytest.mark.parametrize("story", STORIES)
 def test_every_story_has_all_three_forms(story: Callable[[], RunFacts]) -> None:
     explanation = told(story())
-    prose = [line for line in as_text(explanation).splitlines() if "trackway train submit" not in line]
+    prose = [line for line in as_text(explanation).splitlines() if "  trackway " not in line]
     assert all(len(line) <= WIDTH for line in prose)
     assert as_markdown(explanation).startswith(f"# {explanation.verdict.headline.replace('_', chr(92) + '_')}")
     assert json.loads(json.dumps(fact_fields(explanation)))["run_id"] == RUN_ID
+    assert as_postmortem(explanation).startswith("# Incident: ")
+
+
+@pytest.mark.parametrize("story", STORIES)
+def test_every_story_travels_typed_and_comes_back_the_same(story: Callable[[], RunFacts]) -> None:
+    explanation = told(story())
+    message = fill_message(ExplanationParts(), explanation)
+    assert from_message(ExplanationParts.FromString(message.SerializeToString()), Explanation) == explanation
+
+
+def test_an_incident_report_is_filled_in_and_leaves_owners_to_people() -> None:
+    report = as_postmortem(told(killed_and_resumed(), 1))
+    for chapter in (
+        "Summary",
+        "Impact",
+        "Timeline (UTC)",
+        "Root cause",
+        "What went well",
+        "What did not",
+        "Action items",
+    ):
+        assert f"\n## {chapter}\n" in report
+    assert "17 steps after step 40" in report
+    assert "**from its end to the next placement** 30.1 s" in report
+    assert "Step 40 was committed" in report
+    assert "| Follow docs/runbooks/unknown\\_kill.md | \\_\\_\\_\\_\\_\\_ |" in report
+
+
+def test_the_same_root_in_another_attempt_is_noted() -> None:
+    facts = started(placed(killed(RunFacts()), 2, queue_s=30.0), 2)
+    explanation = told(ended(facts.after(1.0), 2), 2)
+    assert explanation.evidence is not None
+    assert explanation.evidence.notes == ("Attempt 1 of this run ended with the same root (unknown-kill/sigkill).",)
+    assert "Attempt 1 of this run ended with the same root" in as_text(explanation)
 
 
 def test_retry_is_followed_to_where_the_run_went() -> None:
@@ -152,10 +189,11 @@ def test_an_agent_that_was_restarted_is_said_to_have_taken_over_again() -> None:
     assert "agent agent-1 (took it over again 1 time)" in as_text(explanation)
 
 
-def test_reproduction_pins_data_and_code() -> None:
-    command = told(killed_and_resumed(), 1).commands[-1].command
-    assert "--dataset stdlib@sha256:dddd" in command
-    assert command.startswith("git checkout ffffffffffff && trackway train submit")
+@pytest.mark.parametrize("story", STORIES)
+def test_every_command_that_is_offered_is_one_that_the_command_line_takes(story: Callable[[], RunFacts]) -> None:
+    for number in (None, *(a.attempt for a in fold_run(RUN_ID, story().facts_only).attempts if a.placed)):
+        for offered in told(story(), number).commands:
+            parse_command(offered.command)
 
 
 def test_markdown_is_not_broken_by_what_programs_print() -> None:

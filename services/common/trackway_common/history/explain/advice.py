@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import shlex
-
-from trackway_common.events import NextMove, RunPhase, RunSpec, TerminationReason
+from trackway_common.events import NextMove, RunPhase, TerminationReason
 from trackway_common.history.explain.sections import (
     Command,
 )
 from trackway_common.history.explain.subject import Subject, newest_begun
-from trackway_common.history.model import RunHistory
+from trackway_common.history.model import AttemptHistory, RunHistory
 from trackway_common.history.receipt.outcome_columns import IN_PROGRESS, ruling_of
 from trackway_common.reasons import policy_of
+from trackway_common.runbooks import runbook_path
 
 _FINE = frozenset({TerminationReason.COMPLETED, TerminationReason.EARLY_STOPPED})
 
@@ -46,41 +45,68 @@ def run_advice(history: RunHistory) -> tuple[str, ...]:
     return ()
 
 
+def runbook_of(history: RunHistory, attempt: AttemptHistory | None) -> str:
+    """Runbook of the attempt's reason, or of why its run is where it is."""
+    said = ruling_of(attempt) if attempt else None
+    ended = attempt.ended if attempt else None
+    reason = said.reason if said else ended.reason if ended else None
+    if reason is not None and reason not in _FINE:
+        return runbook_path(reason)
+    return runbook_path(history.phase_reason)
+
+
 def commands_of(subject: Subject) -> tuple[Command, ...]:
     """Commands to look further, reproduce or clone."""
-    run_id, number = subject.history.run_id, subject.attempt.attempt
+    history, number = subject.history, subject.attempt.attempt
+    name = f"{history.run_id}/{number}"
     rank = subject.attempt.ended.blamed_rank if subject.attempt.ended else None
     blamed = f" --rank {rank}" if rank is not None else ""
     running = subject.receipt.outcome.termination_reason == IN_PROGRESS
     commands = [
         Command(
             purpose="follow its output" if running else "read its last words",
-            command=f"trackway train logs {run_id} --attempt {number}{blamed}{' --follow' if running else ''}",
+            command=f"trackway train logs {name}{blamed}{' --follow' if running else ''}",
         ),
-        Command(purpose="see every column of the receipt", command=f"trackway attempt show {run_id}/{number}"),
+        Command(purpose="see every column of the receipt", command=f"trackway attempt show {name}"),
+        *(_whole_text(digest) for digest in _evidence_blobs(subject.attempt)),
     ]
-    if subject.history.checkpoints:
-        commands.append(Command(purpose="list its checkpoints", command=f"trackway checkpoint list {run_id}"))
+    if history.checkpoints:
+        commands.append(Command(purpose="list its checkpoints", command=f"trackway checkpoint list {history.run_id}"))
     commands += [
         Command(purpose="see the evaluation", command=f"trackway evaluation show {evaluation.evaluation_id}")
-        for evaluation in subject.history.evaluations[-1:]
+        for evaluation in history.evaluations[-1:]
     ]
-    return (*commands, *reproduce(subject.history))
+    return (*commands, *run_commands(history))
 
 
-def reproduce(history: RunHistory) -> tuple[Command, ...]:
-    """Commands that submit the same inputs again, by digest."""
-    show = Command(purpose="get its spec", command=f"trackway train show {history.run_id} -o yaml")
-    return (show, _submit(history.spec)) if history.spec else ()
+def run_commands(history: RunHistory) -> tuple[Command, ...]:
+    """Commands about the run as a whole."""
+    commands: list[Command] = []
+    if history.spec is not None:
+        commands += [
+            Command(purpose="see its pinned inputs", command=f"trackway train show {history.run_id}"),
+            Command(purpose="run the same inputs again", command=_clone(history, "--follow")),
+            Command(purpose="only check that they still resolve", command=_clone(history, "--validate-only")),
+        ]
+    if not history.ended:
+        cancel = f"trackway train cancel {history.run_id} --reason 'why'"
+        commands.append(Command(purpose="stop it for good", command=cancel))
+    folder = f"run-{history.run_id[:8]}"
+    copy = f"trackway log export {folder} --run {history.run_id} --blobs --telemetry"
+    commands.append(Command(purpose="take its log along", command=copy))
+    return tuple(commands)
 
 
-def _submit(spec: RunSpec) -> Command:
-    words = ["trackway", "train", "submit"]
-    for data in spec.datasets:
-        weight = f":{data.weight:g}" if data.weight != 1 else ""
-        words += ["--dataset", f"{data.name}@{data.manifest_digest}{weight}"]
-    words += ["--config", "run.yaml", "--compute", spec.compute.compute_class]
-    if spec.evaluation_pack.name:
-        words += ["--evaluation-pack", spec.evaluation_pack.name]
-    commit = f"git checkout {spec.code.git_commit[:12]} && " if spec.code.git_commit else ""
-    return Command(purpose="run the same inputs again", command=commit + shlex.join([*words, "--follow"]))
+def _clone(history: RunHistory, what: str) -> str:
+    return f"trackway train submit --clone {history.run_id} {what}"
+
+
+def _evidence_blobs(attempt: AttemptHistory) -> tuple[str, ...]:
+    """Evidence that was too long for its fact, such as stacks; the first few."""
+    said, ended = ruling_of(attempt), attempt.ended
+    evidence = said.evidence if said else ended.evidence if ended else ()
+    return tuple(dict.fromkeys(e.blob_digest for e in evidence if e.blob_digest))[:3]
+
+
+def _whole_text(digest: str) -> Command:
+    return Command(purpose="read evidence that did not fit", command=f"trackway blob {digest}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 
 from trackway_common.errors import NotFound
-from trackway_common.history.explain.advice import advice_of, commands_of, reproduce, run_advice
+from trackway_common.history.explain.advice import advice_of, commands_of, run_advice, run_commands, runbook_of
 from trackway_common.history.explain.after import decision_of, evaluation_note, evaluations_of, waiting_of
 from trackway_common.history.explain.course import timeline_of
 from trackway_common.history.explain.evidence import evidence_of
@@ -67,6 +67,7 @@ def _explain_attempt(subject: Subject) -> Explanation:
         evaluations=evaluations_of(history),
         evaluation_note=evaluation_note(history),
         advice=advice_of(subject),
+        runbook=runbook_of(history, subject.attempt),
         commands=commands_of(subject),
         unknown_facts=history.unknown_facts,
     )
@@ -97,7 +98,8 @@ def _explain_run(history: RunHistory, as_of: datetime, surroundings: Surrounding
         evaluations=evaluations_of(history),
         evaluation_note="",
         advice=run_advice(history),
-        commands=reproduce(history),
+        runbook=runbook_of(history, None),
+        commands=run_commands(history),
         unknown_facts=history.unknown_facts,
     )
 

@@ -46,7 +46,7 @@ def _sections(explanation: Explanation) -> Iterator[Section]:
     yield _section("Waiting", waiting_pairs(x.waiting) if x.waiting else None)
     yield _section("Attempts", attempts_table(x.attempts) if x.attempts else None)
     yield _section("Evidence", *(evidence_blocks(x.evidence) if x.evidence else ()))
-    yield _section("What to do", Lines(items=x.advice) if x.advice else None)
+    yield _section("What to do", Lines(items=advice_lines(x)) if advice_lines(x) else None)
     yield _section(f"Timeline, {_day(x)} UTC", timeline_table(x.timeline) if x.timeline else None)
     yield _section("Checkpoints", checkpoint_pairs(x.checkpoints) if x.checkpoints else None)
     yield _section("What was decided", decision_pairs(x.decision) if x.decision else None)
@@ -56,6 +56,12 @@ def _sections(explanation: Explanation) -> Iterator[Section]:
     yield _section("Evaluation", evaluation_lines(x.evaluations, x.evaluation_note))
     yield _section("Look further", _commands(x))
     yield _section("Limits", _limits(x))
+
+
+def advice_lines(explanation: Explanation) -> tuple[str, ...]:
+    """Hints, and where the runbook lies."""
+    runbook = (f"Runbook: {explanation.runbook}",) if explanation.runbook else ()
+    return (*explanation.advice, *runbook)
 
 
 def _section(title: str, *blocks: Block | None) -> Section:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
 from datetime import datetime
 
 from trackway_common.history.explain.blocks import Block, Pairs, Table
@@ -58,16 +57,15 @@ def cost_pairs(cost: Cost) -> Pairs:
     paid = f" = {cost.amount:.4f} {cost.currency} ({price})" if cost.currency else ""
     taken = f"{cost.gpu_seconds:,.1f} accelerator-seconds on {cost.accelerators} x {cost.accelerator_kind or 'slot'}"
     items = [("taken", taken + paid)]
-    if cost.seconds.wall_seconds > 0:
+    if cost.wall_seconds > 0:
         items.append(("of which", _split(cost)))
     items.append(("before it", f"{seconds_text(cost.queue_seconds)} in the queue, not paid"))
     return Pairs(items=tuple(items))
 
 
 def _split(cost: Cost) -> str:
-    wall_s = cost.seconds.wall_seconds
-    named = [(f.name.removesuffix("_seconds"), getattr(cost.seconds, f.name)) for f in fields(cost.seconds)]
-    parts = [f"{name} {seconds_text(s)} ({s / wall_s:.0%})" for name, s in named if s > 0 and name != "wall"]
+    wall_s = cost.wall_seconds
+    parts = (f"{part.name} {seconds_text(part.seconds)} ({part.seconds / wall_s:.0%})" for part in cost.spent)
     return f"{seconds_text(wall_s)} held: {' · '.join(parts)}"
 
 

@@ -50,9 +50,11 @@ def evidence_blocks(section: EvidenceSection) -> tuple[Block, ...]:
     rows += [("absent", "", "; ".join(section.silent), "")] if section.silent else []
     if not rows:
         return ()
+    said = Lines(items=section.notes) if section.notes else None
     quoted = next((o.excerpt.splitlines() for o in section.supporting if "\n" in o.excerpt.strip()), [])
     table = Table(header=("", "authority", "observation", "at"), rows=tuple(rows))
-    return (table, Quote(lines=tuple(quoted[:QUOTED_LINES]))) if quoted else (table,)
+    quote = Quote(lines=tuple(quoted[:QUOTED_LINES])) if quoted else None
+    return tuple(block for block in (table, quote, said) if block is not None)
 
 
 def checkpoint_pairs(section: CheckpointSection) -> Pairs:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from trackway_common.events import Authority, CausalRole, Evidence
 from trackway_common.history.explain.sections import (
@@ -50,7 +50,21 @@ def evidence_of(subject: Subject) -> EvidenceSection | None:
         undecided=_observations(undecided),
         cascades=_cascades(followed),
         silent=() if reason in KEEPS_ALL else _silent(evidence, supporting),
+        notes=tuple(_notes(subject)),
     )
+
+
+def _notes(subject: Subject) -> Iterator[str]:
+    """Attempts with the same root: where it comes back in whatever was changed since, that was not the cause."""
+    ended = subject.attempt.ended
+    if ended is None or not ended.fingerprint or ended.reason in KEEPS_ALL:
+        return
+    alike = [a for a in subject.history.attempts if a is not subject.attempt and a.ended]
+    alike = [a for a in alike if a.ended and a.ended.fingerprint == ended.fingerprint]
+    if alike:
+        numbers = ", ".join(str(a.attempt) for a in alike)
+        plural = "s" if len(alike) > 1 else ""
+        yield f"Attempt{plural} {numbers} of this run ended with the same root ({ended.fingerprint})."
 
 
 def _observations(evidence: Sequence[Evidence]) -> tuple[Observation, ...]:

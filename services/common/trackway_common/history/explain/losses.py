@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import fields
+
 from trackway_common.history.explain.sections import (
     CheckpointSection,
     Cost,
+    Spending,
 )
 from trackway_common.history.explain.subject import Subject
 from trackway_common.history.model import CheckpointHistory
 from trackway_common.history.receipt.course_columns import capture_name, commits_of
-from trackway_common.history.receipt.seconds import KEEPS_ALL
+from trackway_common.history.receipt.seconds import KEEPS_ALL, SecondsColumns
 from trackway_common.history.wording import checkpoint_name, count_text
 
 
@@ -43,8 +47,16 @@ def cost_of(subject: Subject) -> Cost:
         accelerators=receipt.money.accelerators,
         accelerator_kind=receipt.spec.shape.accelerator_kind,
         queue_seconds=receipt.time.queue_seconds,
-        seconds=receipt.seconds,
+        wall_seconds=receipt.seconds.wall_seconds,
+        spent=tuple(_spendings(receipt.seconds)),
     )
+
+
+def _spendings(split: SecondsColumns) -> Iterator[Spending]:
+    for field in fields(split):
+        seconds = getattr(split, field.name)
+        if seconds > 0 and field.name != "wall_seconds":
+            yield Spending(name=field.name.removesuffix("_seconds").replace("_", " "), seconds=seconds)
 
 
 def _in_flight(subject: Subject) -> tuple[str, ...]:

@@ -12,23 +12,24 @@ from trackway_common.history.explain.model import Explanation
 def as_markdown(explanation: Explanation) -> str:
     """Lay the explanation out; ends with a newline."""
     verdict = explanation.verdict
-    lines = [f"# {_escaped(headline(explanation))}", "", _escaped(byline(explanation)), ""]
-    lines += [f"**{_escaped(verdict.sentence)}** {_escaped(verdict.outcome)}".strip()]
+    lines = [f"# {escaped(headline(explanation))}", "", escaped(byline(explanation)), ""]
+    lines += [f"**{escaped(verdict.sentence)}** {escaped(verdict.outcome)}".strip()]
     for section in sections(explanation):
         lines += ["", f"## {section.title}"]
         for block in section.blocks:
-            lines += ["", *_block(block)]
+            lines += ["", *as_lines(block)]
     return "\n".join(lines) + "\n"
 
 
-def _block(block: Block) -> list[str]:
+def as_lines(block: Block) -> list[str]:
+    """One block as lines of Markdown."""
     match block:
         case Pairs():
-            return [f"- {f'**{label}** ' if label else ''}{_escaped(value)}" for label, value in block.items]
+            return [f"- {f'**{label}** ' if label else ''}{escaped(value)}" for label, value in block.items]
         case Table():
             return _table(block)
         case Lines():
-            return [f"- {_escaped(item)}" for item in block.items]
+            return [f"- {escaped(item)}" for item in block.items]
         case Commands():
             return ["```sh", *(f"{command}  # {purpose}" for purpose, command in block.items), "```"]
         case Quote():
@@ -38,12 +39,12 @@ def _block(block: Block) -> list[str]:
 
 def _table(block: Table) -> list[str]:
     rule = ["---:" if name in block.right else "---" for name in block.header]
-    rows = [[_escaped(cell) for cell in row] for row in block.rows]
+    rows = [[escaped(cell) for cell in row] for row in block.rows]
     return [f"| {' | '.join(cells)} |" for cells in (list(block.header), rule, *rows)]
 
 
-def _escaped(text: str) -> str:
-    """Log lines may hold anything; none of it may change the layout."""
+def escaped(text: str) -> str:
+    """Text that changes no layout: log lines may hold anything."""
     flat = " ".join(text.split())
     for character in "\\`*_<>|[]":
         flat = flat.replace(character, f"\\{character}")

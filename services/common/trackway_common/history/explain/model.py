@@ -46,5 +46,7 @@ class Explanation:
     evaluations: tuple[EvaluationLine, ...]
     evaluation_note: str
     advice: tuple[str, ...]
+    runbook: str
+    """Path in the source tree; empty where none is needed."""
     commands: tuple[Command, ...]
     unknown_facts: int

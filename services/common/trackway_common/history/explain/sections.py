@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from trackway_common.events import Change
-from trackway_common.history.receipt.seconds import SecondsColumns
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -152,6 +151,8 @@ class EvidenceSection:
     cascades: tuple[Cascade, ...]
     silent: tuple[str, ...]
     """What would have outranked the evidence that decided, and was not there."""
+    notes: tuple[str, ...]
+    """What speaks to the verdict from outside of this attempt."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -171,6 +172,14 @@ class CheckpointSection:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Spending:
+    """What part of the time that the accelerators were held for was spent on one thing."""
+
+    name: str
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Cost:
     """What it took."""
 
@@ -182,7 +191,9 @@ class Cost:
     accelerators: int
     accelerator_kind: str
     queue_seconds: float
-    seconds: SecondsColumns
+    wall_seconds: float
+    spent: tuple[Spending, ...]
+    """What the wall time was spent on; the parts add up to it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
