@@ -98,6 +98,11 @@ class FakeTrackway:
         run.phase = RunPhase.RUN_PHASE_CANCELLED
         return run
 
+    def ReleaseRun(self, request: run_service_pb2.ReleaseRunRequest, context: Any) -> run_service_pb2.Run:
+        run = self.GetRun(run_service_pb2.GetRunRequest(name=request.name), context)
+        run.phase = run.phase if request.validate_only else RunPhase.RUN_PHASE_QUEUED
+        return run
+
     def WatchRun(
         self, request: run_service_pb2.WatchRunRequest, context: Any
     ) -> Iterator[run_service_pb2.WatchRunResponse]:

@@ -124,6 +124,27 @@ def test_a_run_is_shown_and_cancelled_by_a_short_id(trackway: CommandLine, fake:
     assert (request.name, request.reason, len(request.request_id)) == ("019b", "enough", 36)
 
 
+def test_a_held_run_is_released_and_shown_with_its_budgets(trackway: CommandLine, fake: FakeTrackway) -> None:
+    fake.add_run(RUN, [("RunHeld", "HELD")])
+    run = fake.runs[RUN]
+    run.ledgers.add(ledger="STORAGE_FULL", spent=1, budget=1, counts="retries over the run's life")
+    run.shape.hyperparameters_json = '{"batch":32}'
+    decided = run.decisions.add(attempt=1)
+    decided.decided_at.GetCurrentTime()
+    decided.not_before.GetCurrentTime()
+    decided.changes.add(field="hyperparameters.batch", before="64", after="32", why="half of it")
+    assert trackway("train", "release", RUN).exit_code == 2
+    checked = trackway.json("train", "release", RUN, "--reason", "space was made", "--validate-only")
+    assert checked["phase"] == "HELD"
+    shown = trackway("train", "release", "019a", "--reason", "space was made").stdout
+    assert "QUEUED" in shown
+    assert "hyperparameters.batch: 64 → 32 (half of it)" in shown
+    assert '{"batch":32}' in shown
+    assert "STORAGE_FULL 1 of 1 retries over the run's life" in shown
+    request = fake.requests("ReleaseRun")[-1]
+    assert (request.name, request.reason, len(request.request_id)) == ("019a", "space was made", 36)
+
+
 def _line(number: int) -> TailLogsResponse:
     cursor = str(number + 1)
     return TailLogsResponse(attempt=1, rank=number % 2, stream="stdout", text=f"line {number}", cursor=cursor)

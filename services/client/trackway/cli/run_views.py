@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 from trackway.cli.tables import Column, moment
 
 if TYPE_CHECKING:
-    from trackway_common.events import CheckpointRef, RetryDecided, RunSpec
+    from trackway_common.events import AttemptShape, Change, CheckpointRef, RetryDecided, RunSpec
 
-    from trackway.client.resources import Run
+    from trackway.client.resources import LedgerState, Run
 
 RUN_COLUMNS: tuple[Column[Run], ...] = (
     Column("RUN", lambda run: run.run_id),
@@ -38,7 +38,12 @@ def run_details(run: Run) -> list[tuple[str, object]]:
     ]
     if run.spec:
         details += _spec_details(run.spec)
-    details += [("decision", _decision_text(decision)) for decision in run.decisions]
+    for decision in run.decisions:
+        details.append(("decision", _decision_text(decision)))
+        details += [("changed", change_text(change)) for change in decision.changes]
+    if run.shape:
+        details += _shape_details(run.shape)
+    details += [("budget", _ledger_text(ledger)) for ledger in run.ledgers]
     details += [("violation", f"{violation.field}: {violation.description}") for violation in run.violations]
     return details
 
@@ -71,6 +76,26 @@ def _spec_details(spec: RunSpec) -> list[tuple[str, object]]:
         ("topology", ranks),
         ("pack", f"{spec.evaluation_pack.name} {short_digest(spec.evaluation_pack.digest)}".strip()),
     ]
+
+
+def change_text(change: Change) -> str:
+    """What an attempt does otherwise than the one before."""
+    return f"{change.field}: {change.before or 'none'} → {change.after or 'none'} ({change.why})"
+
+
+def _shape_details(shape: AttemptShape) -> list[tuple[str, object]]:
+    """What now runs otherwise than the spec says."""
+    compute = f"{shape.compute.compute_class}, {shape.compute.memory_bytes_per_rank / 2**30:.3g} GiB a rank"
+    now: list[tuple[str, object]] = [
+        ("now config", f"{short_digest(shape.config_digest)} {shape.hyperparameters_json}"),
+        ("now compute", f"{compute}, {shape.world_size} ranks"),
+    ]
+    return now + [("excluded node", node) for node in shape.excluded_nodes]
+
+
+def _ledger_text(ledger: LedgerState) -> str:
+    budget = "unlimited" if ledger.budget < 0 else str(ledger.budget)
+    return f"{ledger.ledger} {ledger.spent} of {budget} {ledger.counts}"
 
 
 def _code_text(spec: RunSpec) -> str:

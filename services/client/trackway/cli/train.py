@@ -25,12 +25,13 @@ class _TrainGroup(LazyGroup):
         "watch": LazyCommand("trackway.cli.train:watch", "Show what happens to a run until it ends."),
         "logs": LazyCommand("trackway.cli.train:logs", "Print what an attempt's ranks print."),
         "cancel": LazyCommand("trackway.cli.train:cancel", "Stop a run."),
+        "release": LazyCommand("trackway.cli.train:release", "Let a held run go on."),
     }
 
 
 @click.group(cls=_TrainGroup)
 def train() -> None:
-    """Submit, watch and stop runs."""
+    """Submit, watch, stop and release runs."""
 
 
 @click.command("list")
@@ -121,6 +122,24 @@ def cancel(session: Session, run: str, reason: str, request_id: str) -> None:
     with session.connect() as client:
         cancelled = client.cancel(run, reason=reason, request_id=request_id)
     show_one(session.output, cancelled, run_details(cancelled))
+
+
+@click.command()
+@click.argument("run")
+@click.option("--reason", required=True, help="What was done about what it was held for.")
+@click.option("--request-id", default="", metavar="UUID7", help="The same again asks for the same.")
+@click.option("--validate-only", is_flag=True, help="Only say whether it could be released.")
+@common_options
+def release(session: Session, run: str, reason: str, request_id: str, validate_only: bool) -> None:
+    """Let a held run go on: to its next attempt, or to its evaluation again.
+
+    Budgets that count without progress begin anew; those over the run's life do not.
+    """
+    from trackway.cli.run_views import run_details
+
+    with session.connect() as client:
+        found = client.release(run, reason=reason, request_id=request_id, validate_only=validate_only)
+    show_one(session.output, found, run_details(found))
 
 
 def _log_text(line: LogLine) -> str:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from trackway_common.events import (
+    AttemptShape,
     CheckpointPhase,
     CheckpointRef,
     ComputeOffer,
@@ -31,6 +32,19 @@ ENDED_PHASES = frozenset({RunPhase.SUCCEEDED, RunPhase.FAILED, RunPhase.CANCELLE
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class LedgerState:
+    """What was spent of one of a run's budgets."""
+
+    ledger: str
+    """A reason, ``ceiling`` or ``max_attempts``."""
+    spent: int
+    budget: int
+    """-1 is unlimited."""
+    counts: str
+    """What it is counted over."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Run:
     """What a user asked for, and how far it got."""
 
@@ -47,6 +61,9 @@ class Run:
     decisions: tuple[RetryDecided, ...]
     evaluation_id: str
     violations: tuple[Violation, ...]
+    shape: AttemptShape | None
+    """What the newest attempt, or the queued one, runs with; None: exactly the spec's."""
+    ledgers: tuple[LedgerState, ...]
 
     @property
     def ended(self) -> bool:

@@ -126,6 +126,20 @@ class TrackwayClient:
         request = runs_pb.CancelRunRequest(name=run, request_id=request_id or uuid7(), reason=reason)
         return self._ask(self._to.runs.CancelRun, request, resources.Run)
 
+    def release(self, run: str, *, reason: str, request_id: str = "", validate_only: bool = False) -> resources.Run:
+        """Let a held run go on; returns it as it is then.
+
+        Args:
+            run: its name, id or a unique beginning of it.
+            reason: what was done about what it was held for.
+            request_id: UUIDv7; the same again asks for the same.
+            validate_only: only check that it could be released.
+        """
+        request = runs_pb.ReleaseRunRequest(
+            name=run, request_id=request_id or uuid7(), reason=reason, validate_only=validate_only
+        )
+        return self._ask(self._to.runs.ReleaseRun, request, resources.Run)
+
     def watch(self, run: str, cursor: str = "", patience: Patience | None = None) -> Iterator[resources.RunFact]:
         """Yield the run's facts until it has ended, across restarts of the service; none twice, none left out.
 
