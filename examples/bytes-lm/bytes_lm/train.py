@@ -9,6 +9,7 @@ import math
 import sys
 import time
 from collections.abc import Callable, Mapping
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -36,29 +37,41 @@ def train(s: tw.Session, config: Mapping[str, Any]) -> None:
     model = build(config)
     optimizer = torch.optim.AdamW(model.parameters(), lr=config["learning_rate"], weight_decay=config["weight_decay"])
     schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, warmup_then_cosine(config["warmup"], steps))
-    cursor = tw.DataCursor(seed=s.seed, dataset_len=window_count(text_N, context), batch_size=config["batch_size"])
+    passes = config["accumulation"]
+    windows = config["batch_size"] * passes
+    cursor = tw.DataCursor(seed=s.seed, dataset_len=window_count(text_N, context), batch_size=windows)
     model = s.prepare(model=model, optimizer=optimizer, lr_scheduler=schedule, cursor=cursor)
 
     for step in range(s.restore() + 1, steps + 1):
         began = time.perf_counter()
-        inputs_BT, targets_BT = (part.to(s.device) for part in batch(text_N, next(cursor), context))
-        loss = functional.cross_entropy(model(inputs_BT).flatten(0, 1), targets_BT.flatten())
+        indices, loss = next(cursor), torch.zeros(())
         optimizer.zero_grad()
-        loss.backward()
+        for part in split(indices, passes):
+            inputs_BT, targets_BT = (tensor.to(s.device) for tensor in batch(text_N, part, context))
+            mean = functional.cross_entropy(model(inputs_BT).flatten(0, 1), targets_BT.flatten())
+            share = mean * len(part) / len(indices)
+            share.backward()
+            loss += share.detach().cpu()
         norm = torch.nn.utils.clip_grad_norm_(model.parameters(), config["clip"])
         optimizer.step()
         schedule.step()
-        bytes_per_second = config["batch_size"] * context / (time.perf_counter() - began)
+        bytes_per_second = windows * context / (time.perf_counter() - began)
         s.report(
             step,
-            loss=loss.detach(),
-            bits_per_byte=loss.detach() / math.log(2),
+            loss=loss,
+            bits_per_byte=loss / math.log(2),
             grad_norm=norm,
             learning_rate=schedule.get_last_lr()[0],
             bytes_per_second=bytes_per_second,
         )
         if step % config["checkpoint_every"] == 0 or step == steps:
             s.checkpoint(step)
+
+
+def split(indices: list[int], passes: int) -> list[list[int]]:
+    """A rank's share of a batch in so many passes, as even as they come; none is empty."""
+    edges = [len(indices) * number // passes for number in range(passes + 1)]
+    return [indices[first:last] for first, last in pairwise(edges) if first < last]
 
 
 def warmup_then_cosine(warmup: int, steps: int) -> Callable[[int], float]:

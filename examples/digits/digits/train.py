@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -33,22 +34,33 @@ def train(s: tw.Session, config: Mapping[str, Any]) -> None:
     model = build(config)
     optimizer = torch.optim.AdamW(model.parameters(), lr=config["learning_rate"])
     schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, T_max=config["steps"])
-    cursor = tw.DataCursor(seed=s.seed, dataset_len=len(labels_N), batch_size=config["batch_size"])
+    passes = config["accumulation"]
+    cursor = tw.DataCursor(seed=s.seed, dataset_len=len(labels_N), batch_size=config["batch_size"] * passes)
     model = s.prepare(model=model, optimizer=optimizer, lr_scheduler=schedule, cursor=cursor)
 
     for step in range(s.restore() + 1, config["steps"] + 1):
         indices = next(cursor)
-        image_BP, label_B = images_NP[indices].to(s.device), labels_N[indices].to(s.device)
-        logits_BC = model(image_BP)
-        loss = functional.cross_entropy(logits_BC, label_B)
+        loss, right = torch.zeros(()), torch.zeros(())
         optimizer.zero_grad()
-        loss.backward()
+        for part in split(indices, passes):
+            image_BP, label_B = images_NP[part].to(s.device), labels_N[part].to(s.device)
+            logits_BC = model(image_BP)
+            share = functional.cross_entropy(logits_BC, label_B) * len(part) / len(indices)
+            share.backward()
+            loss += share.detach().cpu()
+            right += (logits_BC.argmax(dim=1) == label_B).sum().cpu()
         optimizer.step()
         schedule.step()
         think(config["extra_work"])
-        s.report(step, loss=loss.detach(), accuracy=(logits_BC.argmax(dim=1) == label_B).float().mean())
+        s.report(step, loss=loss, accuracy=right / len(indices))
         if step % config["checkpoint_every"] == 0 or step == config["steps"]:
             s.checkpoint(step)
+
+
+def split(indices: list[int], passes: int) -> list[list[int]]:
+    """A rank's share of a batch in so many passes, as even as they come; none is empty."""
+    edges = [len(indices) * number // passes for number in range(passes + 1)]
+    return [indices[first:last] for first, last in pairwise(edges) if first < last]
 
 
 def think(rounds: int) -> None:
