@@ -14,6 +14,7 @@ from pathlib import Path
 
 UP_TARGET = "≤ 25 s"
 HELP_TARGET = "≤ 150 ms"
+EXPLAIN_TARGET = "< 1 s"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,6 +42,11 @@ class Results:
     first_step_s: list[float] = field(default_factory=list)
     bare_first_step_s: list[float] = field(default_factory=list)
     closed_s: list[float] = field(default_factory=list)
+    explain_s: list[float] = field(default_factory=list)
+    export_s: float = 0.0
+    export_facts: int = 0
+    export_runs: int = 0
+    verify_s: float = 0.0
     part_seconds: dict[str, float] = field(default_factory=dict)
 
     def store(self, path: Path) -> None:
@@ -85,6 +91,12 @@ def _rows(results: Results) -> Iterator[str]:
     if results.closed_s:
         shown = f"p50 {_milliseconds(results.closed_s, 50)}, p99 {_milliseconds(results.closed_s, 99)}"
         yield _row("SIGKILL of a worker → attempt closed", len(results.closed_s), shown, "–")
+    if results.explain_s:
+        log = f"{results.export_facts:,} facts, {results.export_runs:,} runs"
+        shown = f"p50 {_milliseconds(results.explain_s, 50)}, max {max(results.explain_s) * 1000:.0f} ms"
+        yield _row(f"`trackway explain RUN --log DIR`, {log}", len(results.explain_s), shown, EXPLAIN_TARGET)
+        yield _row(f"`trackway log export`, {log}", 1, f"{results.export_s:.0f} s", "–")
+        yield _row(f"`trackway log verify`, {log}", 1, f"{results.verify_s:.0f} s", "–")
 
 
 def _row(what: str, count: int, measured: str, target: str) -> str:

@@ -14,11 +14,11 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 
-from tests.bench import commands, first_step, kills
+from tests.bench import commands, explain, first_step, kills
 from tests.bench.results import Results, machine, table
 from tests.support.stack import running_stack
 
-PARTS = ("help", "up", "first-step", "kills")
+PARTS = ("help", "explain", "up", "first-step", "kills")
 OUT = Path(__file__).parents[2] / ".build/bench.json"
 Part = Callable[[Results], None]
 
@@ -30,6 +30,8 @@ def main() -> int:
     options.add_argument("--kills", type=int, default=20, help="workers killed")
     options.add_argument("--ups", type=int, default=3, help="starts of each kind")
     options.add_argument("--helps", type=int, default=20, help="calls of `trackway --help`")
+    options.add_argument("--facts", type=int, default=1_000_000, help="facts of the log that is explained from")
+    options.add_argument("--explains", type=int, default=20, help="runs explained")
     options.add_argument("--out", type=Path, default=OUT, help="JSON with every value")
     chosen = options.parse_args()
     results = Results(machine=machine())
@@ -45,6 +47,8 @@ def selected(chosen: argparse.Namespace, folder: Path) -> Iterator[tuple[str, Pa
     """The chosen parts in order; those on a stack share one, which is stopped behind the last."""
     if "help" in chosen.parts:
         yield "help", partial(commands.measure_help, count=chosen.helps)
+    if "explain" in chosen.parts:
+        yield "explain", partial(explain.measure, folder=folder, facts=chosen.facts, count=chosen.explains)
     if "up" in chosen.parts:
         yield "up", partial(commands.measure_up, folder=folder, count=chosen.ups)
     if {"first-step", "kills"}.isdisjoint(chosen.parts):
