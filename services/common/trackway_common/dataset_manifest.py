@@ -6,6 +6,7 @@ were found; what they must contain is the manifest's word.
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
@@ -13,10 +14,12 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from trackway_common.canonical import Json
-from trackway_common.errors import CommandRejected
+from trackway_common.errors import CommandRejected, Unavailable
 
 DATA_CORRUPT = "DATA_CORRUPT"
 """Reason of a refusal because bytes differ from the manifest; also the termination reason it leads to."""
+_STORAGE_FAULTS = frozenset({errno.EIO, errno.ESTALE, errno.ETIMEDOUT, errno.EAGAIN, errno.EREMOTEIO})
+"""What a disk or a file server answers that may answer otherwise soon."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,10 +62,13 @@ class DatasetFile:
 
         Raises:
             CommandRejected: reason DATA_CORRUPT; the file is missing or not what the manifest says.
+            Unavailable: the storage failed; nothing is said about the file.
         """
         try:
             content = self.location.read_bytes()
         except OSError as error:
+            if error.errno in _STORAGE_FAULTS:
+                raise Unavailable(f"{self.path} can't be read now: {error.strerror} ({self.location})") from error
             raise _corrupt(self, f"can't be read: {error.strerror}") from error
         if len(content) != self.entry.size_bytes:
             raise _corrupt(self, f"has {len(content)} bytes, not {self.entry.size_bytes}")

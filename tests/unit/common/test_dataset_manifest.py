@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from trackway_common.dataset_manifest import dataset_files, parse_manifest
-from trackway_common.errors import CommandRejected
+from trackway_common.errors import CommandRejected, Unavailable
 
 
 def manifest(root: Path, *paths: str) -> bytes:
@@ -33,6 +33,13 @@ def test_changed_file_is_refused_when_read(tmp_path: Path, content: bytes | None
     with pytest.raises(CommandRejected, match=words) as refused:
         file.read_bytes()
     assert refused.value.reason == "DATA_CORRUPT"
+
+
+def test_storage_that_fails_says_nothing_about_the_file() -> None:
+    # Address 0 of a process is never mapped: reading it answers EIO, as a bad disk does.
+    (file,) = dataset_files(parse_manifest(manifest(Path("/proc/self"), "mem")))
+    with pytest.raises(Unavailable, match="Input/output error"):
+        file.read_bytes()
 
 
 def test_unknown_split_names_the_ones_there_are(tmp_path: Path) -> None:

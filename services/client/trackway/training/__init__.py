@@ -24,7 +24,7 @@ checkpoints go to ``./.trackway`` or ``$TRACKWAY_LOCAL_DIR``, hyperparameters an
 
 from trackway.training.cursor import DataCursor
 from trackway.training.datasets import DataFile, Dataset
-from trackway.training.errors import CheckpointCorrupt, CheckpointIncompatible, DataCorrupt
+from trackway.training.errors import CheckpointCorrupt, CheckpointIncompatible, DataCorrupt, DataUnavailable
 from trackway.training.opening import session
 from trackway.training.prepared import Stateful
 from trackway.training.session import Saved, Session
@@ -35,6 +35,7 @@ __all__ = [
     "DataCorrupt",
     "DataCursor",
     "DataFile",
+    "DataUnavailable",
     "Dataset",
     "Saved",
     "Session",

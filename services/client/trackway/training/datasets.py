@@ -10,9 +10,9 @@ from pathlib import Path
 from trackway_common import dataset_manifest
 from trackway_common.canonical import digest_bytes
 from trackway_common.dataset_manifest import DatasetManifest, parse_manifest
-from trackway_common.errors import CommandRejected
+from trackway_common.errors import CommandRejected, Unavailable
 
-from trackway.training.errors import DataCorrupt
+from trackway.training.errors import DataCorrupt, DataUnavailable
 from trackway.training.surroundings import DatasetPointer
 
 
@@ -42,11 +42,14 @@ class DataFile:
 
         Raises:
             DataCorrupt: the file is missing, or is not what the snapshot holds.
+            DataUnavailable: the storage failed.
         """
         try:
             return self.checked.read_bytes()
         except CommandRejected as error:
             raise DataCorrupt(error.message) from error
+        except Unavailable as error:
+            raise DataUnavailable(str(error)) from error
 
     def read_text(self, encoding: str = "utf-8") -> str:
         """The content as text; raises as ``read_bytes`` does."""

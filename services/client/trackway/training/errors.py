@@ -12,6 +12,12 @@ class DataCorrupt(Exception):
     trackway_reason = "DATA_CORRUPT"
 
 
+class DataUnavailable(Exception):
+    """The storage of a dataset failed; the data itself may be whole."""
+
+    trackway_reason = "STORAGE_TRANSIENT"
+
+
 class CheckpointCorrupt(Exception):
     """The checkpoint to continue from is damaged; an earlier one will be tried."""
 
