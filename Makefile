@@ -12,10 +12,10 @@ PROTO_READY := $(PROTO_ENV)/.ready
 UNDISTURBED := tests/e2e/test_deaths.py
 export OMP_NUM_THREADS ?= 1
 
-.PHONY: help setup demo test lint proto bench up down clean lock tools
+.PHONY: help setup demo test lint proto bench faults faults-verify up down clean lock tools
 
 help: ## Show what there is
-	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 setup: $(READY) ## Install everything below .venv and .build
 	@$(BIN)/python -c "from trackway.local.maven import ensure_jars, libs_folder; ensure_jars(libs_folder())"
@@ -44,6 +44,14 @@ proto: $(READY) $(PROTO_READY) ## Generate code from proto/trackway_proto
 
 bench: setup ## Measure Trackway against bare Ray on this machine; with ARGS='…' as tests/bench/run.py takes them
 	$(BIN)/python -m tests.bench.run $(ARGS)
+
+# One stack, three faults at once, each at most 75 s (150 s where it needs the stack for itself); as root, for the
+# faults that need a memory cgroup or a mount.
+faults: setup ## Inject every failure of the corpus (2 cores: 15 min) and write docs/failure-corpus.md; ARGS='--group G'
+	$(BIN)/python -m tests.faults.corpus.run $(ARGS)
+
+faults-verify: $(READY) ## Compute docs/failure-corpus.md again from the kept logs, and judge every attempt again
+	$(BIN)/python -m tests.faults.corpus.verify
 
 up: setup ## Start the local stack
 	$(BIN)/trackway up

@@ -15,9 +15,9 @@ from tests.faults.corpus.expected import LABELS
 from tests.faults.corpus.injections import INJECTIONS
 from tests.faults.corpus.label import Label
 from tests.faults.corpus.logs import keep_log, kept_log
+from tests.faults.corpus.measured import measured_now, write_measured
 from tests.faults.corpus.observed import observed
 from tests.faults.corpus.play import Played, play
-from tests.faults.corpus.measured import measured_now, write_measured
 from tests.faults.corpus.report import page
 from tests.faults.corpus.results import PAGE, RESULTS, log_file, rows_file
 from tests.faults.corpus.row import Observed, Row, make_row, read_rows, write_rows

@@ -71,10 +71,8 @@ def _judged(row: Row, copy: LogCopy, receipt: AttemptEnded | None) -> list[str]:
 
 def _other(row: Row, judged: Row, verdict: Classification) -> str:
     better = "right now" if judged.right_reason and not judged.cascade_as_root else "wrong"
-    return (
-        f"{row.name}: classifier {row.classifier_version} said {row.reason}, {VERSION} says {verdict.reason} ({better});"
-        " run `make faults` again"
-    )
+    said = f"classifier {row.classifier_version} said {row.reason}, {VERSION} says {verdict.reason}"
+    return f"{row.name}: {said} ({better}); run `make faults` again"
 
 
 def _unlabelled(rows: list[Row]) -> list[str]:

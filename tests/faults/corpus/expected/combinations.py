@@ -38,7 +38,7 @@ def labels() -> Iterator[Label]:
     yield Label(
         name="reset-before-its-cause",
         group=GROUP,
-        does="Rank 1 drops its connections, and 200 ms after rank 0 has died of it, raises its own error.",
+        does="Rank 1's connections break; once rank 0 has raised that, rank 1 raises its own error.",
         reason=Reason.USER_CODE_ERROR,
         move=NextMove.STOP,
         ranks=2,

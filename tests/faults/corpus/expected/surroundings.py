@@ -60,7 +60,7 @@ def _network() -> Iterator[Label]:
     yield Label(
         name="connections-cut",
         group=NETWORK,
-        does="Every connection between the ranks is shut while both live: each finds its peer gone.",
+        does="Every connection between the ranks is ended while both live: each finds its peer gone.",
         reason=Reason.NETWORK_FABRIC,
         move=NextMove.RETRY,
         ranks=2,

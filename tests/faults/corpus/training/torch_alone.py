@@ -105,24 +105,22 @@ def disk_full_among_others() -> None:
 
 
 def cut_connections() -> None:
-    """Shut every TCP connection of this process; it lives on."""
+    """End what this process sends on every TCP connection, as a broken path would; it lives on."""
     for entry in Path("/proc/self/fd").iterdir():
         try:
             if not str(entry.readlink()).startswith("socket:"):
                 continue
             with socket.socket(fileno=os.dup(int(entry.name))) as connection:
                 if connection.family in {socket.AF_INET, socket.AF_INET6} and connection.type == socket.SOCK_STREAM:
-                    connection.shutdown(socket.SHUT_RDWR)
+                    connection.shutdown(socket.SHUT_WR)
         except OSError:
             continue  # Gone since it was listed, or not connected.
 
 
 def cut() -> None:
     joined()
-    if RANK == 1:
-        cut_connections()
+    cut_connections()
     meet()
-    time.sleep(30)
 
 
 def cut_then_raise() -> None:

@@ -1,0 +1,43 @@
+"""A tenth of the failure corpus, each from another group; `make faults` runs all of it."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from tests.faults.corpus.expected import LABELS
+from tests.faults.corpus.run import AT_ONCE, run_one
+from tests.faults.corpus.verify import differs
+
+TENTH = (
+    "exception-group",
+    "cublas-alloc-failed",
+    "address-space-limit",
+    "null-pointer",
+    "actor-sigkill",
+    "guard-raises",
+    "truncated-gzip",
+    "unknown-argument",
+    "object-store-503",
+    "cancelled-deaf",
+)
+
+
+@pytest.fixture(scope="module")
+def played(stack, numbers, tmp_path_factory):
+    """Every row, and the folder with the logs; several faults at once, as the corpus is run."""
+    results = tmp_path_factory.mktemp("corpus")
+    chosen = [label for label in LABELS if label.name in TENTH]
+    with ThreadPoolExecutor(AT_ONCE) as threads:
+        rows = list(threads.map(lambda label: run_one(stack, label, results), chosen))
+    return {row.name: row for row in rows}, results
+
+
+@pytest.mark.parametrize("name", TENTH)
+def test_a_fault_gets_its_reason_and_its_next_move(played, name):
+    rows, results = played
+    row = rows[name]
+    assert (row.reason, row.move, row.ledger) == (row.expected_reason, row.expected_move, row.expected_ledger), row
+    assert not row.cascade_as_root
+    assert differs(results, row) == []
