@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import ast
 import typing
+from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from trackway_common.events import (
     FinalEvaluationOrdered,
     RetryDecided,
@@ -19,6 +23,8 @@ from trackway_scheduler.domain import evaluations
 from trackway_scheduler.domain.commands import RecordEvaluationCompleted, RecordEvaluationExhausted
 
 from tests.unit.scheduler.builders import Given, checkpoint, ended, later, running
+
+DOMAIN = Path(evaluations.__file__).parent
 
 
 def evaluating() -> Given:
@@ -82,3 +88,35 @@ def test_no_conclusion_is_a_retry_of_training():
     assert set(typing.get_args(returned)) == {RunSucceeded, RunFailed, RunHeld}
     names = vars(evaluations)
     assert not {"RunQueued", "AttemptPlaced", "RetryDecided", RetryDecided.__name__} & set(names)
+
+
+def test_what_handles_evaluations_can_not_reach_what_decides_retries():
+    """In imports: neither the module nor anything of this domain that it uses knows budgets or what a retry changes."""
+    seen: set[str] = set()
+    waiting = ["evaluations"]
+    while waiting:
+        module = waiting.pop()
+        if module not in seen:
+            seen.add(module)
+            tree = ast.parse((DOMAIN / f"{module}.py").read_text(encoding="utf-8"))
+            names = {node.module or "" for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
+            waiting += [name.rpartition(".")[2] for name in names if name.startswith("trackway_scheduler.domain.")]
+    assert {"evaluations", "commands", "state"} <= seen
+    assert not seen & {"budgets", "remedies", "exclusions", "endings", "reactions", "placing", "releases"}
+
+
+@given(st.sampled_from(sorted(Verdict)), st.booleans(), st.text(max_size=9))
+def test_no_outcome_of_an_evaluation_costs_training_anything(verdict, exhausted, message):
+    before = evaluating().run
+    outcome = (
+        RecordEvaluationExhausted(evaluation_id=identity(), message=message, at=later(9))
+        if exhausted
+        else completed(verdict, gates=(message,))
+    )
+    given = evaluating().when(outcome)
+    assert isinstance(given.made[0], RunSucceeded | RunFailed | RunHeld)
+    assert len(given.made) == 1
+    after = given.run
+    assert (after.attempt, after.ledger, after.shape, after.changes, after.decisions) == (
+        before.attempt, before.ledger, before.shape, before.changes, before.decisions,
+    )  # fmt: skip

@@ -129,6 +129,71 @@ async def test_an_exhausted_evaluation_holds_the_run_and_places_nothing(stage):
     assert stage.world.run_facts(run.run_id).count("AttemptPlaced") == 1
 
 
+async def test_a_held_run_is_released_once_and_its_evaluation_is_ordered_again(stage):
+    request = dataset_service_pb2.RegisterDatasetRequest(request_id=uuid7(), project="demo", manifest=MANIFEST)
+    await stage.datasets.RegisterDataset(request, Caller())
+    run = await stage.submit(
+        SPEC + 'evaluation: {model: "m.model:build"}\n',
+        datasets=["digits"], evaluation_pack="tiny", evaluation_pack_body=PACK,
+    )  # fmt: skip
+    await stage.phase(run.run_id, "RUNNING")
+    await stage.world.end_attempt(run.run_id, 1, Reason.COMPLETED, last_committed=checkpoint(3))
+    evaluating = await stage.phase(run.run_id, "EVALUATING")
+    spent = EvaluationExhausted(
+        evaluation_id=evaluating.evaluation_id, message="crashed 3 times.", exhausted_at=stage.world.clock.now()
+    )
+    await stage.world.end_evaluation(run.run_id, spent)
+    await stage.phase(run.run_id, "HELD")
+    asked = pb.ReleaseRunRequest(name=run.run_id, request_id=uuid7(), reason="the judge is back", validate_only=True)
+    assert (await stage.runs.ReleaseRun(asked, Caller())).phase == (await stage.phase(run.run_id, "HELD")).phase
+    asked.validate_only = False
+    await stage.runs.ReleaseRun(asked, Caller())
+    await stage.runs.ReleaseRun(asked, Caller())
+    await stage.phase(run.run_id, "EVALUATING")
+    facts = stage.world.run_facts(run.run_id)
+    assert (facts.count("RunReleased"), facts.count("FinalEvaluationOrdered")) == (1, 2)
+    await stage.world.end_evaluation(run.run_id, spent)
+    await stage.phase(run.run_id, "HELD")
+    with pytest.raises(CommandRejected, match="request_id"):
+        await stage.runs.ReleaseRun(pb.ReleaseRunRequest(name=run.run_id, reason="x"), Caller())
+
+
+async def test_only_a_held_run_is_released_and_the_refusal_is_on_record(stage):
+    run = await stage.submit()
+    await stage.phase(run.run_id, "RUNNING")
+    asked = pb.ReleaseRunRequest(name=run.run_id, request_id=uuid7(), reason="hurry")
+    with pytest.raises(CommandRejected) as refused:
+        await stage.runs.ReleaseRun(asked, Caller("eve"))
+    assert refused.value.reason == "NOT_HELD"
+    last = stage.world.run_commits(run.run_id)[-1]
+    assert (last.facts[0].command, last.actor) == ("ReleaseRun", "eve")
+
+
+async def test_a_run_out_of_memory_is_placed_with_half_its_micro_batch(stage):
+    spec = SPEC.replace("{lr: 1e-3}", "{batch: 8, passes: 1}")
+    run = await stage.submit(spec + "tunable: {micro_batch: batch, accumulation: passes}\n")
+    await stage.phase(run.run_id, "RUNNING")
+    await stage.world.end_attempt(run.run_id, 1, Reason.DEVICE_OOM)
+    await stage.until(lambda: stage.state(run.run_id).attempt == 2)
+    shown = await stage.runs.GetRun(pb.GetRunRequest(name=run.run_id), Caller())
+    assert shown.shape.hyperparameters_json == '{"batch":4,"passes":2}'
+    assert [(one.ledger, one.spent, one.budget) for one in shown.ledgers] == [
+        ("DEVICE_OOM", 1, 3), ("ceiling", 1, 8), ("max_attempts", 2, 50),
+    ]  # fmt: skip
+
+
+async def test_a_smaller_gang_starts_when_the_whole_one_is_not_to_be_had(stage):
+    first = await stage.submit(SPEC.replace("world_size: 2", "world_size: 3"))
+    await stage.phase(first.run_id, "RUNNING")
+    elastic = "world_size: {min: 1, max: 2}, world_size_wait_s: 2"
+    second = await stage.submit(SPEC.replace("world_size: 2", elastic))
+    await stage.phase(second.run_id, "RUNNING")
+    placed = stage.state(second.run_id).placed
+    assert (len(placed.ranks), placed.shape.world_size) == (1, 1)
+    assert placed.queue_seconds >= 2
+    assert placed.changes[0].field == "topology.world_size"
+
+
 async def test_a_bad_spec_leaves_one_refusal_and_the_same_body_the_same_answer(stage):
     run_id = uuid7()
     for _ in range(2):
