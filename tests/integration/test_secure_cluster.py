@@ -20,7 +20,7 @@ from trackway_common.kafka_log import KafkaEventLog
 from trackway_common.topics import RUNS, SIGNALS, TELEMETRY
 
 from tests.support.certificates import Authority
-from tests.support.secure_broker import PASSWORD, SCRAM_PASSWORD, SecureBroker, by_password, secure_broker
+from tests.support.secure_broker import HASHED_PASSWORD, OPERATOR, PASSWORD, SecureBroker, by_password, secure_broker
 from tests.support.secure_cluster import (
     CALLER,
     KNOW_THEIR_CLIENTS,
@@ -64,9 +64,18 @@ async def test_the_log_works_over_sasl_and_tls(broker: SecureBroker) -> None:
 
 
 async def test_a_wrong_password_is_unavailable(broker: SecureBroker) -> None:
-    log = KafkaEventLog(broker.settings("wrong"))
+    log = KafkaEventLog(broker.settings(password="wrong"))
     with pytest.raises(Unavailable, match="does not answer"):
         await log.append(SIGNALS, 0, b"k", b"v", ())
+    await log.close()
+
+
+async def test_only_its_owner_appends_to_a_topic(broker: SecureBroker) -> None:
+    log = KafkaEventLog(broker.settings("checkpointer"))
+    before = await log.end_offsets(RUNS)
+    with pytest.raises(Unavailable, match=f"may not append to {RUNS}; grant it WRITE"):
+        await log.append(RUNS, 0, b"k", b"forged", ())
+    assert await log.end_offsets(RUNS) == before
     await log.close()
 
 
@@ -121,7 +130,7 @@ def test_what_can_never_work_is_said_in_one_line(
     broker: SecureBroker, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     stranger = Authority(tmp_path_factory.mktemp("stranger"))
-    good = by_password(broker) | {"TRACKWAY_STORE__URL": tmp_path.as_uri(), "TRACKWAY_STATE": str(tmp_path)}
+    good = by_password(broker, OPERATOR) | {"TRACKWAY_STORE__URL": tmp_path.as_uri(), "TRACKWAY_STATE": str(tmp_path)}
     good["TRACKWAY_RAY__ADDRESS"] = "127.0.0.1:1"
     mistakes = {
         "evaluator": ("TRACKWAY_KAFKA__SASL_PASSWORD", "loose-harbour"),
@@ -149,7 +158,7 @@ def test_sigterm_ends_each_service_cleanly(cluster: SecureCluster, broker: Secur
         assert "Traceback" not in lines
         assert "\x1b" not in lines, "colours and cursors are for terminals"
         assert PASSWORD not in lines
-        assert SCRAM_PASSWORD not in lines
+        assert HASHED_PASSWORD not in lines
 
 
 def stopped(services: list[Service]) -> dict[str, int]:

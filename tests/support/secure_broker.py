@@ -1,4 +1,4 @@
-"""A broker as clusters secure theirs: passwords over TLS, hashed and plain ones, and client certificates."""
+"""A broker as clusters secure theirs: passwords over TLS, hashed and plain ones, client certificates, access lists."""
 
 from __future__ import annotations
 
@@ -12,17 +12,25 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from pydantic import SecretStr
 from trackway.local.maven import ensure_jars, libs_folder
 from trackway.local.ports import choose_ports
 from trackway_common.settings import KafkaSettings
 
 from tests.support.certificates import Authority, Identity
 from tests.support.stack import wait_until
+from tests.support.topic_rights import grant
 
-USER = "trackway"
+OPERATOR = "operator"
+"""May do anything; every other user what ``topic_rights`` grants."""
+WITH_PASSWORD = ("scheduler", "trainer-agent", "checkpointer")
+WITH_HASHED_PASSWORD = "observer"
+WITH_CERTIFICATE = "evaluator"
 PASSWORD = "quiet-harbour"
-"""Of PLAIN."""
-SCRAM_PASSWORD = "loud-harbour"
+HASHED_PASSWORD = "loud-harbour"
+PRINCIPALS = {name: f"User:{name}" for name in (*WITH_PASSWORD, WITH_HASHED_PASSWORD)} | {
+    WITH_CERTIFICATE: f"User:CN={WITH_CERTIFICATE}"
+}
 UP_S = 60.0
 PORTS = ("SASL", "MUTUAL", "INSIDE", "CONTROLLER")
 
@@ -51,31 +59,31 @@ class SecureBroker:
         finally:
             self.process.send_signal(signal.SIGCONT)
 
-    def settings(self, password: str = PASSWORD) -> KafkaSettings:
-        """As the environment of a service would say it."""
+    def settings(self, user: str = OPERATOR, password: str = PASSWORD) -> KafkaSettings:
+        """What the environment of ``by_password`` says."""
         return KafkaSettings(
             bootstrap=self.bootstrap,
             security_protocol="SASL_SSL",
-            sasl_username=USER,
-            sasl_password=password,
+            sasl_username=user,
+            sasl_password=SecretStr(password),
             ca_file=self.authority,
         )
 
 
-def by_password(broker: SecureBroker, password: str = PASSWORD) -> dict[str, str]:
+def by_password(broker: SecureBroker, user: str, password: str = PASSWORD) -> dict[str, str]:
     """The environment for a password over TLS."""
     return _environment(
         BOOTSTRAP=broker.bootstrap,
         SECURITY_PROTOCOL="SASL_SSL",
-        SASL_USERNAME=USER,
+        SASL_USERNAME=user,
         SASL_PASSWORD=password,
         CA_FILE=str(broker.authority),
     )
 
 
-def by_hashed_password(broker: SecureBroker) -> dict[str, str]:
+def by_hashed_password(broker: SecureBroker, user: str) -> dict[str, str]:
     """The environment for a password that is never sent."""
-    return by_password(broker, SCRAM_PASSWORD) | _environment(SASL_MECHANISM="SCRAM-SHA-512")
+    return by_password(broker, user, HASHED_PASSWORD) | _environment(SASL_MECHANISM="SCRAM-SHA-512")
 
 
 def by_certificate(broker: SecureBroker, identity: Identity) -> dict[str, str]:
@@ -91,13 +99,13 @@ def by_certificate(broker: SecureBroker, identity: Identity) -> dict[str, str]:
 
 @contextmanager
 def secure_broker(folder: Path, authority: Authority) -> Iterator[SecureBroker]:
-    """Run one until the block ends; inside, it answers and has the topics."""
+    """Run one until the block ends; inside, it answers, has the topics and knows who may do what."""
     ensure_jars(libs_folder())
     ports = choose_ports(PORTS, {})
     config = folder / "server.properties"
     config.write_text(_properties(folder, ports, authority))
     java = [*_JVM, "-cp", f"{libs_folder()}/*"]
-    scram = f"SCRAM-SHA-512=[name={USER},password={SCRAM_PASSWORD}]"
+    scram = f"SCRAM-SHA-512=[name={WITH_HASHED_PASSWORD},password={HASHED_PASSWORD}]"
     format_storage = ["kafka.tools.StorageTool", "format", "-t", "A" * 22, "-c", str(config), "--add-scram", scram]
     subprocess.run([*java, *format_storage], check=True, capture_output=True)
     with (folder / "broker.log").open("wb") as log:
@@ -111,6 +119,7 @@ def secure_broker(folder: Path, authority: Authority) -> Iterator[SecureBroker]:
     try:
         wait_until(lambda: _listens(broker.bootstrap), UP_S, what="the broker to listen")
         _create_topics(broker)
+        grant(broker.settings(), PRINCIPALS)
         yield broker
     finally:
         process.kill()
@@ -119,6 +128,7 @@ def secure_broker(folder: Path, authority: Authority) -> Iterator[SecureBroker]:
 
 def _properties(folder: Path, ports: dict[str, int], authority: Authority) -> str:
     identity = authority.issue("broker")
+    users = " ".join(f'user_{name}="{PASSWORD}"' for name in (OPERATOR, *WITH_PASSWORD))
     outside = ",".join(f"{name}://127.0.0.1:{ports[name]}" for name in ("SASL", "MUTUAL", "INSIDE"))
     return f"""
 process.roles=broker,controller
@@ -136,13 +146,15 @@ transaction.state.log.replication.factor=1
 transaction.state.log.min.isr=1
 group.initial.rebalance.delay.ms=0
 auto.create.topics.enable=false
+authorizer.class.name=org.apache.kafka.metadata.authorizer.StandardAuthorizer
+super.users=User:{OPERATOR};User:ANONYMOUS
 ssl.keystore.type=PEM
 ssl.keystore.location={identity.in_one_file()}
 ssl.truststore.type=PEM
 ssl.truststore.location={authority.certificate}
 listener.name.mutual.ssl.client.auth=required
 listener.name.sasl.sasl.enabled.mechanisms=PLAIN,SCRAM-SHA-512
-listener.name.sasl.plain.sasl.jaas.config={_PLAIN} required user_{USER}="{PASSWORD}";
+listener.name.sasl.plain.sasl.jaas.config={_PLAIN} required {users};
 listener.name.sasl.scram-sha-512.sasl.jaas.config={_SCRAM} required;
 """
 
@@ -159,7 +171,7 @@ def _listens(address: str) -> bool:
 
 def _create_topics(broker: SecureBroker) -> None:
     """As an operator does, once a cluster."""
-    environment = os.environ | by_password(broker)
+    environment = os.environ | by_password(broker, OPERATOR)
     command = [sys.executable, "-m", "trackway_common.create_topics"]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr

@@ -134,16 +134,18 @@ def _own(broker: SecureBroker, authority: Authority, clickhouse: str, ray: str) 
     known = {"TRACKWAY_RPC__CLIENT_CA_FILE": str(authority.certificate)}
     read_model = {"TRACKWAY_CLICKHOUSE__URL": clickhouse, "TRACKWAY_CLICKHOUSE__CA_FILE": str(authority.certificate)}
     return {
-        "scheduler": by_password(broker) | known | {"TRACKWAY_COMPUTE_CATALOGUE": str(CATALOGUE)},
-        "trainer-agent": by_password(broker) | {"TRACKWAY_RAY__ADDRESS": ray},
-        "checkpointer": by_password(broker),
+        "scheduler": by_password(broker, "scheduler") | known | {"TRACKWAY_COMPUTE_CATALOGUE": str(CATALOGUE)},
+        "trainer-agent": by_password(broker, "trainer-agent") | {"TRACKWAY_RAY__ADDRESS": ray},
+        "checkpointer": by_password(broker, "checkpointer"),
         "evaluator": by_certificate(broker, authority.issue("evaluator")),
-        "observer": by_hashed_password(broker) | known | read_model | {"TRACKWAY_WATCH__HEARTBEAT_S": "1"},
+        "observer": by_hashed_password(broker, "observer") | known | read_model | {"TRACKWAY_WATCH__HEARTBEAT_S": "1"},
     }
 
 
 def _bare() -> Environment:
-    return {name: os.environ[name] for name in ("PATH", "HOME", "PYTHONPATH") if name in os.environ} | {"OMP_NUM_THREADS": "1"}
+    return {name: os.environ[name] for name in ("PATH", "HOME", "PYTHONPATH") if name in os.environ} | {
+        "OMP_NUM_THREADS": "1"
+    }
 
 
 def _serves(cluster: SecureCluster, name: str) -> bool:

@@ -14,6 +14,7 @@ from aiokafka.errors import (
     MessageSizeTooLargeError,
     OffsetOutOfRangeError,
     RecordTooLargeError,
+    TopicAuthorizationFailedError,
     UnknownTopicOrPartitionError,
 )
 
@@ -64,6 +65,9 @@ class KafkaEventLog:
                 )
         except (MessageSizeTooLargeError, RecordTooLargeError) as error:
             raise Unavailable(f"{topic}: record of {len(value)} bytes is above the broker's limit") from error
+        except TopicAuthorizationFailedError as error:
+            self._retire(producer)
+            raise Unavailable(f"this service's user may not append to {topic}; grant it WRITE there") from error
         except (KafkaError, TimeoutError) as error:
             self._retire(producer)
             raise UncertainAppend(f"{topic}/{partition}: no acknowledgement ({error!r})") from error
@@ -183,6 +187,8 @@ async def _fetch(consumer: AIOKafkaConsumer, topic: str) -> list[Record]:
         raise LogTruncated(f"{topic}: the log no longer holds what this reader needs next ({error!r})") from error
     except UnknownTopicOrPartitionError as error:
         raise Unavailable(f"topic {topic} does not exist") from error
+    except TopicAuthorizationFailedError as error:
+        raise Unavailable(f"this service's user may not read {topic}; grant it READ there") from error
     return [
         Record(
             topic=topic,
