@@ -50,6 +50,7 @@ class ExplanationParts(_message.Message):
     RUNBOOK_FIELD_NUMBER: _builtins.int
     COMMANDS_FIELD_NUMBER: _builtins.int
     UNKNOWN_FACTS_FIELD_NUMBER: _builtins.int
+    JUDGED_AGAIN_FIELD_NUMBER: _builtins.int
     name: _builtins.str
     run_id: _builtins.str
     attempt: _builtins.int
@@ -89,6 +90,10 @@ class ExplanationParts(_message.Message):
     def advice(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]: ...
     @_builtins.property
     def commands(self) -> _containers.RepeatedCompositeFieldContainer[Global___ExplainedCommand]: ...
+    @_builtins.property
+    def judged_again(self) -> Global___ExplainedSecondLook:
+        """A newer classifier's other verdict; the decision was taken on the first."""
+
     def __init__(
         self,
         *,
@@ -115,10 +120,11 @@ class ExplanationParts(_message.Message):
         runbook: _builtins.str = ...,
         commands: _abc.Iterable[Global___ExplainedCommand] | None = ...,
         unknown_facts: _builtins.int = ...,
+        judged_again: Global___ExplainedSecondLook | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_attempt", b"_attempt", "_checkpoints", b"_checkpoints", "_cost", b"_cost", "_decision", b"_decision", "_evidence", b"_evidence", "_ran", b"_ran", "_waiting", b"_waiting", "_where", b"_where", "as_of", b"as_of", "attempt", b"attempt", "checkpoints", b"checkpoints", "cost", b"cost", "decision", b"decision", "evidence", b"evidence", "ran", b"ran", "verdict", b"verdict", "waiting", b"waiting", "where", b"where"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_attempt", b"_attempt", "_checkpoints", b"_checkpoints", "_cost", b"_cost", "_decision", b"_decision", "_evidence", b"_evidence", "_judged_again", b"_judged_again", "_ran", b"_ran", "_waiting", b"_waiting", "_where", b"_where", "as_of", b"as_of", "attempt", b"attempt", "checkpoints", b"checkpoints", "cost", b"cost", "decision", b"decision", "evidence", b"evidence", "judged_again", b"judged_again", "ran", b"ran", "verdict", b"verdict", "waiting", b"waiting", "where", b"where"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_attempt", b"_attempt", "_checkpoints", b"_checkpoints", "_cost", b"_cost", "_decision", b"_decision", "_evidence", b"_evidence", "_ran", b"_ran", "_waiting", b"_waiting", "_where", b"_where", "advice", b"advice", "as_of", b"as_of", "attempt", b"attempt", "attempts", b"attempts", "checkpoints", b"checkpoints", "commands", b"commands", "cost", b"cost", "decision", b"decision", "evaluation_note", b"evaluation_note", "evaluations", b"evaluations", "evidence", b"evidence", "model_family", b"model_family", "name", b"name", "project", b"project", "ran", b"ran", "run_id", b"run_id", "runbook", b"runbook", "timeline", b"timeline", "unknown_facts", b"unknown_facts", "verdict", b"verdict", "violations", b"violations", "waiting", b"waiting", "where", b"where"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_attempt", b"_attempt", "_checkpoints", b"_checkpoints", "_cost", b"_cost", "_decision", b"_decision", "_evidence", b"_evidence", "_judged_again", b"_judged_again", "_ran", b"_ran", "_waiting", b"_waiting", "_where", b"_where", "advice", b"advice", "as_of", b"as_of", "attempt", b"attempt", "attempts", b"attempts", "checkpoints", b"checkpoints", "commands", b"commands", "cost", b"cost", "decision", b"decision", "evaluation_note", b"evaluation_note", "evaluations", b"evaluations", "evidence", b"evidence", "judged_again", b"judged_again", "model_family", b"model_family", "name", b"name", "project", b"project", "ran", b"ran", "run_id", b"run_id", "runbook", b"runbook", "timeline", b"timeline", "unknown_facts", b"unknown_facts", "verdict", b"verdict", "violations", b"violations", "waiting", b"waiting", "where", b"where"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__attempt: _TypeAlias = _typing.Literal["attempt"]  # noqa: Y015
     _WhichOneofArgType__attempt: _TypeAlias = _typing.Literal["_attempt", b"_attempt"]  # noqa: Y015
@@ -130,6 +136,8 @@ class ExplanationParts(_message.Message):
     _WhichOneofArgType__decision: _TypeAlias = _typing.Literal["_decision", b"_decision"]  # noqa: Y015
     _WhichOneofReturnType__evidence: _TypeAlias = _typing.Literal["evidence"]  # noqa: Y015
     _WhichOneofArgType__evidence: _TypeAlias = _typing.Literal["_evidence", b"_evidence"]  # noqa: Y015
+    _WhichOneofReturnType__judged_again: _TypeAlias = _typing.Literal["judged_again"]  # noqa: Y015
+    _WhichOneofArgType__judged_again: _TypeAlias = _typing.Literal["_judged_again", b"_judged_again"]  # noqa: Y015
     _WhichOneofReturnType__ran: _TypeAlias = _typing.Literal["ran"]  # noqa: Y015
     _WhichOneofArgType__ran: _TypeAlias = _typing.Literal["_ran", b"_ran"]  # noqa: Y015
     _WhichOneofReturnType__waiting: _TypeAlias = _typing.Literal["waiting"]  # noqa: Y015
@@ -147,6 +155,8 @@ class ExplanationParts(_message.Message):
     @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__evidence) -> _WhichOneofReturnType__evidence | None: ...
     @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__judged_again) -> _WhichOneofReturnType__judged_again | None: ...
+    @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__ran) -> _WhichOneofReturnType__ran | None: ...
     @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__waiting) -> _WhichOneofReturnType__waiting | None: ...
@@ -154,6 +164,47 @@ class ExplanationParts(_message.Message):
     def WhichOneof(self, oneof_group: _WhichOneofArgType__where) -> _WhichOneofReturnType__where | None: ...
 
 Global___ExplanationParts: _TypeAlias = ExplanationParts  # noqa: Y015
+
+@_typing.final
+class ExplainedSecondLook(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    AT_FIELD_NUMBER: _builtins.int
+    REASON_FIELD_NUMBER: _builtins.int
+    DOMAIN_FIELD_NUMBER: _builtins.int
+    CONFIDENCE_FIELD_NUMBER: _builtins.int
+    CAUSE_FIELD_NUMBER: _builtins.int
+    CLASSIFIER_VERSION_FIELD_NUMBER: _builtins.int
+    VERSION_BEFORE_FIELD_NUMBER: _builtins.int
+    ACTOR_FIELD_NUMBER: _builtins.int
+    reason: _builtins.str
+    domain: _builtins.str
+    confidence: _builtins.float
+    cause: _builtins.str
+    classifier_version: _builtins.str
+    version_before: _builtins.str
+    actor: _builtins.str
+    @_builtins.property
+    def at(self) -> _timestamp_pb2.Timestamp: ...
+    def __init__(
+        self,
+        *,
+        at: _timestamp_pb2.Timestamp | None = ...,
+        reason: _builtins.str = ...,
+        domain: _builtins.str = ...,
+        confidence: _builtins.float = ...,
+        cause: _builtins.str = ...,
+        classifier_version: _builtins.str = ...,
+        version_before: _builtins.str = ...,
+        actor: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["at", b"at"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["actor", b"actor", "at", b"at", "cause", b"cause", "classifier_version", b"classifier_version", "confidence", b"confidence", "domain", b"domain", "reason", b"reason", "version_before", b"version_before"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ExplainedSecondLook: _TypeAlias = ExplainedSecondLook  # noqa: Y015
 
 @_typing.final
 class ExplainedVerdict(_message.Message):
@@ -446,6 +497,7 @@ class ExplainedWhere(_message.Message):
     CLUSTER_ID_FIELD_NUMBER: _builtins.int
     RANKS_FIELD_NUMBER: _builtins.int
     BLAMED_FIELD_NUMBER: _builtins.int
+    EXCLUDED_NODES_FIELD_NUMBER: _builtins.int
     pool: _builtins.str
     compute_class: _builtins.str
     accelerators: _builtins.int
@@ -456,6 +508,10 @@ class ExplainedWhere(_message.Message):
     blamed: _builtins.str
     @_builtins.property
     def ranks(self) -> _containers.RepeatedCompositeFieldContainer[Global___ExplainedRank]: ...
+    @_builtins.property
+    def excluded_nodes(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """Nodes that the attempt was kept away from."""
+
     def __init__(
         self,
         *,
@@ -468,10 +524,11 @@ class ExplainedWhere(_message.Message):
         cluster_id: _builtins.str = ...,
         ranks: _abc.Iterable[Global___ExplainedRank] | None = ...,
         blamed: _builtins.str = ...,
+        excluded_nodes: _abc.Iterable[_builtins.str] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["accelerator_kind", b"accelerator_kind", "accelerators", b"accelerators", "agent_id", b"agent_id", "blamed", b"blamed", "cluster_id", b"cluster_id", "compute_class", b"compute_class", "pool", b"pool", "ranks", b"ranks", "takeovers", b"takeovers"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["accelerator_kind", b"accelerator_kind", "accelerators", b"accelerators", "agent_id", b"agent_id", "blamed", b"blamed", "cluster_id", b"cluster_id", "compute_class", b"compute_class", "excluded_nodes", b"excluded_nodes", "pool", b"pool", "ranks", b"ranks", "takeovers", b"takeovers"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -585,6 +642,7 @@ class ExplainedEvidence(_message.Message):
     CASCADES_FIELD_NUMBER: _builtins.int
     SILENT_FIELD_NUMBER: _builtins.int
     NOTES_FIELD_NUMBER: _builtins.int
+    AGAINST_FIELD_NUMBER: _builtins.int
     @_builtins.property
     def supporting(self) -> _containers.RepeatedCompositeFieldContainer[Global___ExplainedObservation]: ...
     @_builtins.property
@@ -595,6 +653,8 @@ class ExplainedEvidence(_message.Message):
     def silent(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]: ...
     @_builtins.property
     def notes(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]: ...
+    @_builtins.property
+    def against(self) -> _containers.RepeatedCompositeFieldContainer[Global___ExplainedObservation]: ...
     def __init__(
         self,
         *,
@@ -603,10 +663,11 @@ class ExplainedEvidence(_message.Message):
         cascades: _abc.Iterable[Global___ExplainedCascade] | None = ...,
         silent: _abc.Iterable[_builtins.str] | None = ...,
         notes: _abc.Iterable[_builtins.str] | None = ...,
+        against: _abc.Iterable[Global___ExplainedObservation] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["cascades", b"cascades", "notes", b"notes", "silent", b"silent", "supporting", b"supporting", "undecided", b"undecided"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["against", b"against", "cascades", b"cascades", "notes", b"notes", "silent", b"silent", "supporting", b"supporting", "undecided", b"undecided"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -750,6 +811,7 @@ class ExplainedDecision(_message.Message):
     BACKOFF_SECONDS_FIELD_NUMBER: _builtins.int
     NEXT_ATTEMPT_FIELD_NUMBER: _builtins.int
     CHANGES_FIELD_NUMBER: _builtins.int
+    PROGRESS_FIELD_NUMBER: _builtins.int
     move: _builtins.str
     why: _builtins.str
     ledger: _builtins.str
@@ -758,6 +820,8 @@ class ExplainedDecision(_message.Message):
     counting: _builtins.str
     backoff_seconds: _builtins.float
     next_attempt: _builtins.int
+    progress: _builtins.str
+    """ADVANCED or NONE: whether a checkpoint was newly committed, which is what most budgets hang on."""
     @_builtins.property
     def at(self) -> _timestamp_pb2.Timestamp: ...
     @_builtins.property
@@ -775,10 +839,11 @@ class ExplainedDecision(_message.Message):
         backoff_seconds: _builtins.float = ...,
         next_attempt: _builtins.int | None = ...,
         changes: _abc.Iterable[_run_facts_pb2.Change] | None = ...,
+        progress: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_next_attempt", b"_next_attempt", "at", b"at", "next_attempt", b"next_attempt"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_next_attempt", b"_next_attempt", "at", b"at", "backoff_seconds", b"backoff_seconds", "budget", b"budget", "changes", b"changes", "counting", b"counting", "ledger", b"ledger", "move", b"move", "next_attempt", b"next_attempt", "spent", b"spent", "why", b"why"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_next_attempt", b"_next_attempt", "at", b"at", "backoff_seconds", b"backoff_seconds", "budget", b"budget", "changes", b"changes", "counting", b"counting", "ledger", b"ledger", "move", b"move", "next_attempt", b"next_attempt", "progress", b"progress", "spent", b"spent", "why", b"why"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__next_attempt: _TypeAlias = _typing.Literal["next_attempt"]  # noqa: Y015
     _WhichOneofArgType__next_attempt: _TypeAlias = _typing.Literal["_next_attempt", b"_next_attempt"]  # noqa: Y015

@@ -19,6 +19,7 @@ from trackway_common.events import (
     RunPhase,
     RunQueued,
     RunRefused,
+    RunReleased,
     RunSubmitted,
     RunSucceeded,
 )
@@ -35,6 +36,8 @@ def evolve_run(history: RunHistory, fact: Fact, *, traceparent: str = "") -> Run
             history = replace(history, refused=fact)
         case CancelRequested():
             return replace(history, cancel=fact)
+        case RunReleased():
+            return replace(history, releases=(*history.releases, fact))
         case RunQueued():
             history = with_attempt(history, fact.attempt, lambda a: replace(a, queued=(*a.queued, fact)))
         case AttemptPlaced():

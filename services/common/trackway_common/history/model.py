@@ -33,6 +33,7 @@ from trackway_common.events import (
     RunPhase,
     RunQueued,
     RunRefused,
+    RunReleased,
     RunSpec,
     RunSubmitted,
 )
@@ -142,6 +143,8 @@ class RunHistory:
     evaluations: tuple[EvaluationHistory, ...] = ()
     """In the order in which they were asked for."""
     timeline: tuple[Moment, ...] = ()
+    releases: tuple[RunReleased, ...] = ()
+    """Times that a person let the held run go on."""
     traceparent: str = ""
     """Of the commit that submitted the run."""
     unknown_facts: int = 0

@@ -12,11 +12,12 @@ from pathlib import Path
 from trackway_common.codec import CorruptRecord, decode_commit
 from trackway_common.commit import Commit
 from trackway_common.errors import CommandRejected, NotFound
-from trackway_common.events import RunPhase
+from trackway_common.events import PoolObserved, RunPhase
 from trackway_common.history.explain import Surroundings
 from trackway_common.history.model import RunHistory
 from trackway_common.history.receipt.build import LastSeen
 from trackway_common.history.wording import short_id, time_of_ms
+from trackway_common.ids import pool_stream
 from trackway_common.log_copy.index import Entry, IndexReader, RunLine
 from trackway_common.log_copy.manifest import INDEX, read_manifest, segment_path
 from trackway_common.log_copy.segment import Copied, Standing, read_frame
@@ -91,8 +92,15 @@ class LogCopy:
             return Surroundings(
                 ahead=self._index.queued_before(spec.compute.compute_class, since, history.run_id),
                 holders=tuple(f"{short_id(run_id)}/{attempt}" for run_id, attempt in holding),
+                pool=self._pool(spec.compute.pool),
                 last_seen=last_seen,
             )
+
+    def _pool(self, pool: str) -> PoolObserved | None:
+        """What a pool last said of itself."""
+        copied = [c for c in self._read(self._index.entries(pool_stream(pool))) if c.standing is Standing.ACCEPTED]
+        facts = [fact for commit in in_order(copied[-1:]) for fact in commit.facts if isinstance(fact, PoolObserved)]
+        return facts[-1] if facts else None
 
     def blob(self, digest: str) -> bytes | None:
         """The blob of a digest where a copy of it is at hand."""

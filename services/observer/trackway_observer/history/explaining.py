@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from trackway_common.clock import Clock
-from trackway_common.events import RunPhase
+from trackway_common.codec import decode_fact
+from trackway_common.events import PoolObserved, RunPhase
 from trackway_common.history.explain import Explanation, Surroundings, explain
 from trackway_common.history.fold import fold_run
 from trackway_common.history.model import RunHistory
 from trackway_common.history.receipt.build import LastSeen
 from trackway_common.history.wording import short_id
+from trackway_common.ids import pool_stream
 
 from trackway_observer.history.reader import HistoryReader, ReadModel
 
@@ -20,6 +22,9 @@ where phase = 'QUEUED' and compute_class = {class:String} and run_id != {run:Str
 _HOLDERS = """
 select run_id, attempt from training_attempts
 where state != 'ENDED' and pool = {pool:String} order by placed_at, run_id limit 8
+"""
+_POOL = """
+select hex(payload) from events where stream = {stream:String} order by sequence desc limit 1
 """
 _LAST_SEEN = """
 select attempt, max(at), max(last_step) from rank_heartbeats where run_id = {run:String} group by attempt
@@ -54,6 +59,7 @@ class Explaining:
         return Surroundings(
             ahead=await self._ahead(history, spec.compute.compute_class),
             holders=await self._holders(spec.compute.pool),
+            pool=await self._pool(spec.compute.pool),
             last_seen=last_seen,
         )
 
@@ -61,6 +67,11 @@ class Explaining:
         place = {"class": compute_class, "run": history.run_id, "since": history.phase_at}
         rows = await self._database.rows(_AHEAD, place)
         return int(rows[0][0])
+
+    async def _pool(self, pool: str) -> PoolObserved | None:
+        rows = await self._database.rows(_POOL, {"stream": pool_stream(pool)})
+        fact = decode_fact(bytes.fromhex(rows[0][0])) if rows else None
+        return fact if isinstance(fact, PoolObserved) else None
 
     async def _holders(self, pool: str) -> tuple[str, ...]:
         rows = await self._database.rows(_HOLDERS, {"pool": pool})

@@ -39,7 +39,7 @@ def run_advice(history: RunHistory) -> tuple[str, ...]:
         case RunPhase.SUBMITTED | RunPhase.QUEUED if newest_begun(history) is None:
             return ("Nothing to do: it is placed as soon as its pool has room.",)
         case RunPhase.HELD:
-            return ("The run waits for a person: cancel it, or submit it again once the cause is gone.",)
+            return ("The run waits for a person: release it once the cause is gone, or cancel it.",)
         case RunPhase.FAILED if history.phase_reason == "GATE_FAILED":
             return ("Training worked; its result did not pass a blocking gate. Look at the failed samples.",)
     return ()
@@ -88,6 +88,9 @@ def run_commands(history: RunHistory) -> tuple[Command, ...]:
             Command(purpose="run the same inputs again", command=_clone(history, "--follow")),
             Command(purpose="only check that they still resolve", command=_clone(history, "--validate-only")),
         ]
+    if history.phase is RunPhase.HELD:
+        release = f"trackway train release {history.run_id} --reason 'what was done about it'"
+        commands.append(Command(purpose="let it go on", command=release))
     if not history.ended:
         cancel = f"trackway train cancel {history.run_id} --reason 'why'"
         commands.append(Command(purpose="stop it for good", command=cancel))

@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from trackway_common.events import EvaluationCompleted, NextMove, RunPhase, TaskMetric
+from trackway_common.events import (
+    EvaluationCompleted,
+    NextMove,
+    PoolObserved,
+    Progress,
+    RunPhase,
+    RunSpec,
+    TaskMetric,
+)
 from trackway_common.history.explain.sections import (
     Decision,
     EvaluationLine,
@@ -35,6 +43,7 @@ def decision_of(subject: Subject) -> Decision | None:
         budget=fact.budget,
         counting=_COUNTING[policy_of(fact.reason).counting] if fact.ledger == fact.reason else "",
         backoff_seconds=fact.backoff_seconds,
+        progress="" if fact.progress is Progress.UNSPECIFIED else fact.progress,
         next_attempt=subject.attempt.attempt + 1 if fact.move is NextMove.RETRY else None,
         changes=after.placed.changes if after and after.placed else fact.changes,
     )
@@ -87,11 +96,25 @@ def _queued(history: RunHistory, as_of: datetime, surroundings: Surroundings) ->
         left = seconds_text((not_before - as_of).total_seconds())
         return "WaitingForBackoff", f"The backoff after the last attempt ends in {left}.", not_before
     spec = history.spec
+    if spec and surroundings.pool and (why := _no_flavor(spec, surroundings.pool)):
+        return "NoMatchingFlavor", why, not_before
     pool = spec.compute.pool if spec else "its"
     if surroundings.ahead:
         return "WaitingForTurn", f"{count_text(surroundings.ahead, 'run')} of pool {pool} queued earlier.", not_before
     ranks = count_text(spec.topology.world_size, "rank") if spec else "its ranks"
     return "WaitingForQuota", f"Pool {pool} has no room for {ranks} at once yet.", not_before
+
+
+def _no_flavor(spec: RunSpec, pool: PoolObserved) -> str:
+    """Why the pool, as it last said of itself, can't hold the run at all; empty when it can."""
+    offer = next((o for o in pool.offers if o.compute_class == spec.compute.compute_class), None)
+    if offer is None:
+        return f"Pool {pool.pool} does not offer {spec.compute.compute_class} at the moment."
+    least = spec.topology.min_world_size or spec.topology.world_size
+    if offer.max_ranks < least:
+        ranks = count_text(offer.max_ranks, "rank")
+        return f"Pool {pool.pool} has room for {ranks} of {offer.compute_class} when empty; the run needs {least}."
+    return ""
 
 
 def _evaluation(evaluation: EvaluationHistory) -> EvaluationLine:

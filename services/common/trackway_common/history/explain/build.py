@@ -16,7 +16,7 @@ from trackway_common.history.explain.sections import (
     TimelineRow,
 )
 from trackway_common.history.explain.subject import Subject, Surroundings, newest_begun, subject_of
-from trackway_common.history.explain.verdict import attempt_lines, run_verdict, verdict_of
+from trackway_common.history.explain.verdict import attempt_lines, run_verdict, second_look_of, verdict_of
 from trackway_common.history.model import RunHistory
 
 NOTHING_AROUND = Surroundings()
@@ -54,6 +54,7 @@ def _explain_attempt(subject: Subject) -> Explanation:
         model_family=spec.model_family,
         as_of=subject.as_of,
         verdict=verdict_of(subject),
+        judged_again=second_look_of(subject.attempt),
         violations=(),
         waiting=waiting_of(history, subject.as_of, subject.surroundings),
         attempts=attempt_lines(subject),
@@ -85,6 +86,7 @@ def _explain_run(history: RunHistory, as_of: datetime, surroundings: Surrounding
         model_family=spec.model_family if spec else refused.model_family if refused else "",
         as_of=as_of,
         verdict=run_verdict(history),
+        judged_again=None,
         violations=refused.violations if refused else (),
         waiting=waiting_of(history, as_of, surroundings),
         attempts=(),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import NamedTuple
 
+from trackway_common.events import RunReleased
 from trackway_common.history.explain.sections import (
     TimelineRow,
 )
@@ -12,6 +13,7 @@ from trackway_common.history.explain.subject import Subject
 from trackway_common.history.model import AttemptHistory
 from trackway_common.history.receipt.course_columns import capture_name, kept_captures
 from trackway_common.history.receipt.outcome_columns import ended_at
+from trackway_common.history.receipt.seconds import HANGS
 from trackway_common.history.wording import count_text, moment
 
 
@@ -84,8 +86,9 @@ def _end(subject: Subject) -> list[Mark]:
     stretch = "training, lost" if receipt.seconds.lost_seconds > 0 else "training, kept"
     if attempt.running is None:
         stretch = "running, no step" if attempt.started else "before the start"
+    marks, stretch = _last_progress(attempt, stretch)
     stopping = attempt.stopping
-    marks = [Mark(stopping.stopping_at, stretch, f"told to stop: {stopping.why}")] if stopping else []
+    marks += [Mark(stopping.stopping_at, stretch, f"told to stop: {stopping.why}")] if stopping else []
     if outcome.failed_at and end and outcome.failed_at <= end:
         first = next((o.source for o in attempt.ended.evidence if o.role == "INITIATING"), "") if attempt.ended else ""
         marks.append(Mark(outcome.failed_at, stretch, f"failure observed: {first}"))
@@ -96,9 +99,30 @@ def _end(subject: Subject) -> list[Mark]:
     return marks
 
 
+def _releases(subject: Subject) -> list[RunReleased]:
+    """Releases between this attempt's decision and the next attempt."""
+    decision, after = subject.attempt.decision, subject.next
+    if decision is None:
+        return []
+    until = after.placed.placed_at if after and after.placed else None
+    released = [r for r in subject.history.releases if r.released_at >= decision.decided_at]
+    return [r for r in released if until is None or r.released_at <= until]
+
+
+def _last_progress(attempt: AttemptHistory, stretch: str) -> tuple[list[Mark], str]:
+    """The newest word of any rank, and what the stretch behind it was."""
+    ended = attempt.ended
+    at = moment(ended.last_progress_at) if ended else None
+    if ended is None or at is None or attempt.running is None:
+        return [], stretch
+    behind = "nothing moved" if ended.reason in HANGS else "after the last word"
+    return [Mark(at, stretch, f"last word of a rank, at step {ended.last_step}")], behind
+
+
 def _after(subject: Subject) -> list[Mark]:
     decision, after = subject.attempt.decision, subject.next
     marks = [Mark(decision.decided_at, "to decide", f"decided: {decision.move}")] if decision else []
+    marks += [Mark(r.released_at, "held", f"released by {r.actor}: {r.reason}") for r in _releases(subject)]
     if after and after.placed:
         backoff = decision and moment(decision.not_before) and decision.backoff_seconds > 0
         gap = "backoff and queue" if backoff else "queue"

@@ -12,6 +12,7 @@ from trackway_common.history.explain.document_parts import (
     evaluation_lines,
     evidence_blocks,
     ran_pairs,
+    second_look_pairs,
     waiting_pairs,
 )
 from trackway_common.history.explain.model import Explanation
@@ -43,6 +44,7 @@ def sections(explanation: Explanation) -> tuple[Section, ...]:
 def _sections(explanation: Explanation) -> Iterator[Section]:
     x = explanation
     yield _section("Fields to correct", _violations(x))
+    yield _section("Judged again", second_look_pairs(x.judged_again) if x.judged_again else None)
     yield _section("Waiting", waiting_pairs(x.waiting) if x.waiting else None)
     yield _section("Attempts", attempts_table(x.attempts) if x.attempts else None)
     yield _section("Evidence", *(evidence_blocks(x.evidence) if x.evidence else ()))

@@ -43,6 +43,7 @@ def where_blocks(where: Where) -> tuple[Block, ...]:
     again = f" (took it over again {count_text(where.takeovers, 'time')})" if where.takeovers else ""
     items = [("pool", f"{where.pool} ({shape}), agent {where.agent_id}{again}{cluster}")]
     items += [("blamed", where.blamed)] if where.blamed else []
+    items += [("kept off", ", ".join(where.excluded_nodes))] if where.excluded_nodes else []
     table = Table(
         header=("", "rank", "node", "device", "pid", "ended", "last step", "peak memory"),
         rows=tuple(_rank(rank) for rank in where.ranks),

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 
-from trackway_common.events import Change
+from trackway_common.events import Change, Progress
 from trackway_common.history.explain.blocks import Block, Lines, Pairs, Quote, Table
 from trackway_common.history.explain.losses import lost_text
 from trackway_common.history.explain.sections import (
@@ -15,12 +16,17 @@ from trackway_common.history.explain.sections import (
     EvidenceSection,
     Observation,
     Ran,
+    SecondLook,
     Waiting,
 )
 from trackway_common.history.wording import clock_text, date_text, one_line, seconds_text, short_digest
 
 EXCERPT, CASCADE_EXCERPT = 300, 160
 QUOTED_LINES = 12
+_PROGRESS: Mapping[str, str] = {
+    Progress.ADVANCED: "a checkpoint was newly committed, so budgets that count without progress begin anew",
+    Progress.NONE: "no checkpoint was newly committed",
+}
 
 
 def ran_pairs(ran: Ran) -> Pairs:
@@ -45,6 +51,7 @@ def ran_pairs(ran: Ran) -> Pairs:
 def evidence_blocks(section: EvidenceSection) -> tuple[Block, ...]:
     """For, against, and what merely followed; then the whole of what decided."""
     rows = [_observation("for", o) for o in section.supporting]
+    rows += [_observation("against", o) for o in section.against]
     rows += [_observation("also seen", o) for o in section.undecided]
     rows += [_cascade(c) for c in section.cascades]
     rows += [("absent", "", "; ".join(section.silent), "")] if section.silent else []
@@ -55,6 +62,19 @@ def evidence_blocks(section: EvidenceSection) -> tuple[Block, ...]:
     table = Table(header=("", "authority", "observation", "at"), rows=tuple(rows))
     quote = Quote(lines=tuple(quoted[:QUOTED_LINES])) if quoted else None
     return tuple(block for block in (table, quote, said) if block is not None)
+
+
+def second_look_pairs(look: SecondLook) -> Pairs:
+    """A newer classifier's verdict beside the first."""
+    by = f"classifier {look.classifier_version} (before: {look.version_before or 'none'}), asked by {look.actor}"
+    return Pairs(
+        items=(
+            ("reason", f"{look.reason} (domain {look.domain.lower()}, confidence {look.confidence:.0%})"),
+            ("cause", look.cause),
+            ("by", f"{by}, {date_text(look.at)}"),
+            ("", "What was decided on the first verdict stays."),
+        )
+    )
 
 
 def checkpoint_pairs(section: CheckpointSection) -> Pairs:
@@ -77,6 +97,8 @@ def decision_pairs(decision: Decision) -> Pairs:
     if decision.ledger and (decision.budget or decision.spent):
         of = "no limit" if decision.budget < 0 else f"{decision.spent} of {decision.budget} spent"
         items.append(("budget", " ".join(part for part in (f"{decision.ledger}: {of}", decision.counting) if part)))
+    if decision.progress:
+        items.append(("progress", _PROGRESS.get(decision.progress, decision.progress.lower())))
     if decision.backoff_seconds:
         items.append(("backoff", seconds_text(decision.backoff_seconds)))
     if number:

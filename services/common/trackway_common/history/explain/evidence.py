@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from trackway_common.events import Authority, CausalRole, Evidence
+from trackway_common.events import Authority, CausalRole, Evidence, Stance
 from trackway_common.history.explain.sections import (
     Cascade,
     EvidenceSection,
@@ -44,9 +44,12 @@ def evidence_of(subject: Subject) -> EvidenceSection | None:
     reason = said.reason if said else ended.reason if ended else None
     supporting = [e for e in evidence if e.role is CausalRole.INITIATING]
     followed = [e for e in evidence if e.role in _FOLLOWED]
-    undecided = [e for e in evidence if e.role not in (CausalRole.INITIATING, *_FOLLOWED)]
+    others = [e for e in evidence if e.role not in (CausalRole.INITIATING, *_FOLLOWED)]
+    against = [e for e in others if e.stance is Stance.CONTRADICTS]
+    undecided = [e for e in others if e.stance is not Stance.CONTRADICTS]
     return EvidenceSection(
         supporting=_observations(supporting),
+        against=_observations(against),
         undecided=_observations(undecided),
         cascades=_cascades(followed),
         silent=() if reason in KEEPS_ALL else _silent(evidence, supporting),

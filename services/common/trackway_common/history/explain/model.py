@@ -15,6 +15,7 @@ from trackway_common.history.explain.sections import (
     EvaluationLine,
     EvidenceSection,
     Ran,
+    SecondLook,
     TimelineRow,
     Verdict,
     Waiting,
@@ -33,6 +34,7 @@ class Explanation:
     model_family: str
     as_of: datetime
     verdict: Verdict
+    judged_again: SecondLook | None
     violations: tuple[Violation, ...]
     waiting: Waiting | None
     attempts: tuple[AttemptLine, ...]

@@ -19,6 +19,7 @@ from trackway_common.history.wording import short_digest
 def ran_of(subject: Subject) -> Ran:
     """Which program, configuration, environment and data."""
     spec, placed = subject.spec, subject.attempt.placed
+    shape = placed.shape if placed else None
     return Ran(
         entrypoint=shlex.join(spec.entrypoint.argv),
         entrypoint_kind=spec.entrypoint.kind.lower(),
@@ -27,8 +28,8 @@ def ran_of(subject: Subject) -> Ran:
         hypothesis=spec.hypothesis,
         seed=spec.seed,
         deterministic=spec.deterministic,
-        config_digest=spec.config_digest,
-        hyperparameters_json=spec.hyperparameters_json,
+        config_digest=shape.config_digest if shape else spec.config_digest,
+        hyperparameters_json=shape.hyperparameters_json if shape else spec.hyperparameters_json,
         compared_with=subject.previous.attempt if subject.previous else None,
         changes=placed.changes if placed else (),
         code_requested=spec.code.requested,
@@ -50,16 +51,19 @@ def where_of(subject: Subject) -> Where | None:
     attempt, receipt = subject.attempt, subject.receipt
     if attempt.placed is None:
         return None
+    shape = attempt.placed.shape
+    compute = shape.compute if shape and shape.compute.compute_class else subject.spec.compute
     return Where(
         pool=receipt.placement.pool,
-        compute_class=subject.spec.compute.compute_class,
+        compute_class=compute.compute_class,
         accelerators=receipt.money.accelerators,
-        accelerator_kind=subject.spec.compute.accelerator_kind,
+        accelerator_kind=compute.accelerator_kind,
         agent_id=receipt.placement.agent_id,
         takeovers=max(0, attempt.claims - 1),
         cluster_id=receipt.placement.cluster_id,
         ranks=tuple(_rank(attempt, placement.rank) for placement in attempt.placed.ranks),
         blamed=_blamed(attempt),
+        excluded_nodes=shape.excluded_nodes if shape else (),
     )
 
 

@@ -24,6 +24,20 @@ class Verdict:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SecondLook:
+    """What a newer classifier made of the same observations; nothing that was decided hangs on it."""
+
+    at: datetime
+    reason: str
+    domain: str
+    confidence: float
+    cause: str
+    classifier_version: str
+    version_before: str
+    actor: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class AttemptLine:
     """One attempt among all of the run's."""
 
@@ -105,6 +119,8 @@ class Where:
     ranks: tuple[Rank, ...]
     blamed: str
     """Entity that the evidence points at; empty when none."""
+    excluded_nodes: tuple[str, ...]
+    """Nodes that the attempt was kept away from."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -146,8 +162,10 @@ class EvidenceSection:
     """Why this reason and no other."""
 
     supporting: tuple[Observation, ...]
+    against: tuple[Observation, ...]
+    """Seen, and speaking for something else."""
     undecided: tuple[Observation, ...]
-    """Seen, and speaking for something else or for nothing."""
+    """Seen, and speaking for nothing."""
     cascades: tuple[Cascade, ...]
     silent: tuple[str, ...]
     """What would have outranked the evidence that decided, and was not there."""
@@ -208,6 +226,8 @@ class Decision:
     budget: int
     counting: str
     backoff_seconds: float
+    progress: str
+    """ADVANCED or NONE: whether a checkpoint was newly committed, which is what most budgets hang on."""
     next_attempt: int | None
     changes: tuple[Change, ...]
 

@@ -8,7 +8,7 @@ from datetime import datetime
 from types import MappingProxyType
 
 from trackway_common.errors import NotFound
-from trackway_common.events import RunSpec
+from trackway_common.events import PoolObserved, RunSpec
 from trackway_common.history.model import AttemptHistory, RunHistory
 from trackway_common.history.receipt.build import AttemptReceipt, LastSeen, attempt_receipt
 
@@ -21,6 +21,8 @@ class Surroundings:
     """Runs of the same pool that were queued earlier."""
     holders: tuple[str, ...] = ()
     """Attempts that hold the pool now."""
+    pool: PoolObserved | None = None
+    """What the run's pool last said of itself."""
     last_seen: Mapping[int, LastSeen] = field(default_factory=lambda: MappingProxyType({}))
     """By attempt, from telemetry."""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from trackway_common.events import NextMove, RunPhase
 from trackway_common.history.explain.sections import (
     AttemptLine,
+    SecondLook,
     Verdict,
 )
 from trackway_common.history.explain.subject import Subject
@@ -33,6 +34,23 @@ def verdict_of(subject: Subject) -> Verdict:
         confidence=outcome.confidence,
         sentence=outcome.cause or _hint(subject),
         outcome=" ".join(part for part in (_followed(subject), run_sentence(subject.history)) if part),
+    )
+
+
+def second_look_of(attempt: AttemptHistory) -> SecondLook | None:
+    """The newest other verdict of a later classifier."""
+    look, ended = attempt.reclassified, attempt.ended
+    if look is None:
+        return None
+    return SecondLook(
+        at=look.reclassified_at,
+        reason=look.reason,
+        domain=look.domain,
+        confidence=look.confidence,
+        cause=look.cause,
+        classifier_version=look.classifier_version,
+        version_before=ended.classifier_version if ended else "",
+        actor=look.actor,
     )
 
 
