@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 
+import pytest
 from trackway_common.events import RunPhase, TerminationReason
 
 from tests.support.runs import ended, follow, losses, spec, submit, trainer_pid
@@ -40,6 +41,34 @@ def test_a_killed_worker_is_resumed_and_its_loss_curve_is_bit_equal(client, tmp_
     expected = losses(client, straight)
     assert len(expected) == 60
     assert losses(client, hurt) == expected
+
+
+def test_a_run_out_of_memory_goes_on_with_half_the_micro_batch_and_the_same_losses(client, tmp_path):
+    shape = {"dropout": 0.0, "batch": 8, "passes": 1}
+    straight = submit(client, spec(tmp_path, name="a.yaml", hyperparameters=shape))
+    fault = {"kind": "oom", "step": 12, "rank": 1, "attempt": 1}
+    tunable = {"micro_batch": "batch", "accumulation": "passes"}
+    hurt = submit(client, spec(tmp_path, name="b.yaml", hyperparameters=shape | {"fault": fault}, tunable=tunable))
+    follow(client, straight)
+    followed = follow(client, hurt)
+
+    assert ended(client, hurt).phase is RunPhase.SUCCEEDED
+    assert followed.named("AttemptEnded")[0]["reason"] == "DEVICE_OOM"
+    decided, placed = followed.named("RetryDecided")[0], followed.named("AttemptPlaced")[1]
+    assert (decided["move"], decided["spent"], decided["budget"]) == ("RETRY", 1, 3)
+    assert placed["changes"] == decided["changes"]
+    assert [(change["field"], change["before"], change["after"]) for change in placed["changes"]] == [
+        ("hyperparameters.batch", "8", "4"),
+        ("hyperparameters.passes", "1", "2"),
+    ]
+    assert followed.named("ResumeTargetChosen")[1]["checkpoint"]["step"] == 10
+    commits = followed.named("CheckpointCommitted")
+    assert {commit["config_digest"] for commit in commits if commit["checkpoint"]["epoch"] == 2} == {
+        placed["shape"]["config_digest"]
+    }
+    expected = losses(client, straight)
+    assert len(expected) == 30
+    assert losses(client, hurt) == pytest.approx(expected, rel=1e-5)
 
 
 def test_an_exception_in_user_code_is_not_retried(client, tmp_path):

@@ -1,8 +1,8 @@
 """A training for tests: small, deterministic, and able to fail on request.
 
-Hyperparameters: steps, checkpoint_every, width, work (extra matrix products a step, for its length),
-fault {kind, step, rank, attempt}, stop_file (trains until that file exists) and step_log (rank 0 writes
-the monotonic time of each step there).
+Hyperparameters: steps, checkpoint_every, width, dropout, batch and passes of a step, work (extra matrix products
+a step, for its length), fault {kind, step, rank, attempt}, stop_file (trains until that file exists) and step_log
+(rank 0 writes the monotonic time of each step there).
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ import trackway.training as tw
 
 def build(config: dict) -> torch.nn.Module:
     """The model, from hyperparameters; dropout makes random state matter."""
-    width = config["width"]
+    width, dropout = config["width"], config.get("dropout", 0.2)
     return torch.nn.Sequential(
-        torch.nn.Linear(4, width), torch.nn.Tanh(), torch.nn.Dropout(0.2), torch.nn.Linear(width, 1)
+        torch.nn.Linear(4, width), torch.nn.Tanh(), torch.nn.Dropout(dropout), torch.nn.Linear(width, 1)
     )
 
 
@@ -38,6 +38,8 @@ def fail(fault: dict, step: int, rank: int) -> None:
     if (fault["step"], fault["rank"]) != (step, rank) or attempt != fault.get("attempt", attempt):
         return
     match fault["kind"]:
+        case "oom":
+            raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB")
         case "raise":
             raise ValueError(f"bad shape at step {step}")
         case "exit":
@@ -55,14 +57,15 @@ def main() -> None:
         model = build(config)
         optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
         schedule = torch.optim.lr_scheduler.StepLR(optimizer, step_size=10, gamma=0.9)
-        cursor = tw.DataCursor(seed=s.seed, dataset_len=len(inputs), batch_size=8)
+        passes = config.get("passes", 1)
+        cursor = tw.DataCursor(seed=s.seed, dataset_len=len(inputs), batch_size=config.get("batch", 8) * passes)
         model = s.prepare(model=model, optimizer=optimizer, lr_scheduler=schedule, cursor=cursor)
         step = s.restore()
         while not over(s, config, step):
             step += 1
             if "fault" in config:
                 fail(config["fault"], step, s.rank)
-            loss = train_step(model, optimizer, inputs, targets, next(cursor))
+            loss = train_step(model, optimizer, inputs, targets, next(cursor), passes)
             busy = torch.ones(256, 256)
             for _ in range(config.get("work", 0)):
                 busy = busy @ busy / 256
@@ -75,12 +78,16 @@ def main() -> None:
                 s.checkpoint(step)
 
 
-def train_step(model, optimizer, inputs, targets, indices) -> float:
-    loss = torch.nn.functional.mse_loss(model(inputs[indices]), targets[indices])
+def train_step(model, optimizer, inputs, targets, indices, passes) -> float:
     optimizer.zero_grad()
-    loss.backward()
+    total = 0.0
+    for number in range(passes):
+        part = indices[len(indices) * number // passes : len(indices) * (number + 1) // passes]
+        loss = torch.nn.functional.mse_loss(model(inputs[part]), targets[part]) * len(part) / len(indices)
+        loss.backward()
+        total += loss.item()
     optimizer.step()
-    return loss.item()
+    return total
 
 
 def over(session, config: dict, step: int) -> bool:
