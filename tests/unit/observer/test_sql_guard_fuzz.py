@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import re
 
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from trackway_common.errors import CommandRejected
 from trackway_observer.history.sql import guard
@@ -72,6 +72,7 @@ def test_any_text_is_refused_or_kept(text: str) -> None:
 
 @settings(max_examples=1500, deadline=None)
 @given(statements)
+@example("in events_state")
 def test_what_passes_names_nothing_that_is_not_listed(sql: str) -> None:
     passed = accepted("select " + sql)
     if passed is None:

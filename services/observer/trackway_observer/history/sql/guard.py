@@ -38,6 +38,7 @@ def guard(text: str, views: Collection[str] = CONTRACT_VIEWS) -> str:
     _refuse_other_statements(statement.tokens)
     _refuse_words(statement.tokens)
     tree = _parsed(statement)
+    _refuse_operators_as_names(tree)
     refuse_unknown_parts(tree)
     refuse_foreign_tables(tree, views)
     return statement.text
@@ -91,6 +92,12 @@ def _refuse_other_quotes(statement: Statement, tokens: Sequence[sqlglot.Token]) 
     read = [statement.text[token.start : token.end + 1] for token in tokens if token.token_type in kinds]
     if quoted != read:
         raise refused("the quotes can be read in two ways; put texts in single quotes and names in double quotes")
+
+
+def _refuse_operators_as_names(tree: exp.Expression) -> None:
+    """Where the parser takes IN for a column, ClickHouse may still take what follows for a table."""
+    if any(name.name.lower() == "in" and not name.args.get("quoted") for name in tree.find_all(exp.Identifier)):
+        raise refused("IN needs something before it; a column of that name goes in double quotes")
 
 
 def _plain(error: SqlglotError) -> str:
