@@ -156,10 +156,18 @@ def test_tls_with_a_client_certificate(certificates: Path, monkeypatch: pytest.M
         monkeypatch.setenv(f"TRACKWAY_RPC__{name}_FILE", str(certificates / file))
     with TrackwayClient(endpoint) as client:
         assert [pool.name for pool in client.pools()] == ["pools/secure"]
-    monkeypatch.delenv("TRACKWAY_RPC__CA_FILE")
+    for name in ("CERT", "KEY", "CA"):
+        monkeypatch.delenv(f"TRACKWAY_RPC__{name}_FILE")
     with TrackwayClient(endpoint) as client, pytest.raises(Unavailable):
         list(client.pools())
     server.stop(None).wait()
+
+
+def test_a_client_certificate_without_authority_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The channel would be plain."""
+    monkeypatch.setenv("TRACKWAY_RPC__CERT_FILE", str(tmp_path / "cert.pem"))
+    with pytest.raises(CommandRejected, match="no effect without TRACKWAY_RPC__CA_FILE"):
+        TrackwayClient("127.0.0.1:1")
 
 
 def test_a_missing_certificate_is_refused_by_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,6 +6,7 @@ The client blocks, so every call runs in a thread of this object's own pool and 
 from __future__ import annotations
 
 import asyncio
+import ssl
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -27,6 +28,10 @@ CONNECT_TIMEOUT_S = 5
 CHUNK_BYTES = 1 << 16
 _PASSING_CODES = frozenset({3, 159, 202, 203, 209, 210, 241, 242, 243, 252, 319, 425, 999})
 """ClickHouse's codes for what passes by itself: overload, timeouts, no memory, no space, too many parts, read-only."""
+
+
+_CREDENTIAL_CODES = frozenset({192, 193, 516})
+"""Unknown user, wrong password, and what a server says that tells neither from the other."""
 
 
 class StatementRefused(TrackwayError):
@@ -156,6 +161,14 @@ class ClickHouse:
         message = _bare(str(error))
         if code in _PASSING_CODES:
             return Overloaded(f"ClickHouse gave up: {message}", code)
+        if code in _CREDENTIAL_CODES:
+            hint = "correct TRACKWAY_CLICKHOUSE__USER and TRACKWAY_CLICKHOUSE__PASSWORD"
+            return StatementRefused(f"ClickHouse refuses user {self._settings.user!r} ({message}); {hint}", code)
+        if untrusted := _untrusted(error):
+            return Unavailable(
+                f"the certificate of ClickHouse at {self._settings.url} is not trusted ({untrusted.verify_message}); "
+                "correct TRACKWAY_CLICKHOUSE__CA_FILE, or TRACKWAY_CLICKHOUSE__URL where the name does not match"
+            )
         if code is None and isinstance(error, OperationalError | HTTPError | OSError):
             return Unavailable(f"ClickHouse at {self._settings.url} does not answer")
         return StatementRefused(message, code)
@@ -180,6 +193,13 @@ def _connect(settings: ClickHouseSettings, timeout_s: int) -> Client:
         tz_mode="aware",
         client_name="trackway",
     )
+
+
+def _untrusted(error: BaseException | None) -> ssl.SSLCertVerificationError | None:
+    """The refused certificate beneath what the libraries made of it."""
+    while error is not None and not isinstance(error, ssl.SSLCertVerificationError):
+        error = error.__cause__ or error.__context__
+    return error
 
 
 def _bare(message: str) -> str:

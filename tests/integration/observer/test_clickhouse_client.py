@@ -8,8 +8,11 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
+from aiohttp import web
+from aiohttp.test_utils import TestServer
 from trackway_common.clickhouse import ClickHouse, Overloaded, StatementRefused
 from trackway_common.errors import Unavailable
+from trackway_common.settings import ClickHouseSettings
 
 from tests.support.certificates import Authority
 from tests.support.read_model import ReadModelServer
@@ -87,6 +90,24 @@ async def test_tls_is_spoken_and_the_authority_checked(server: ReadModelServer, 
         assert await trusting.rows("select 1") == [(1,)]
         await trusting.close()
         wary = ClickHouse(plain.model_copy(update={"url": url}))
-        with pytest.raises(Unavailable):
+        with pytest.raises(Unavailable, match=r"is not trusted \(.+\); correct TRACKWAY_CLICKHOUSE__CA_FILE"):
             await wary.rows("select 1")
         await wary.close()
+
+
+async def test_a_wrong_password_names_the_setting() -> None:
+    """The local engine takes any, so this answers as a server of ClickHouse's own does."""
+
+    async def refuse(_: web.Request) -> web.Response:
+        said = (
+            "Code: 516. DB::Exception: grafana: Authentication failed: password is incorrect. (AUTHENTICATION_FAILED)"
+        )
+        return web.Response(status=403, text=said, headers={"X-ClickHouse-Exception-Code": "516"})
+
+    app = web.Application()
+    app.router.add_route("*", "/{tail:.*}", refuse)
+    async with TestServer(app) as stranger:
+        client = ClickHouse(ClickHouseSettings(url=str(stranger.make_url("")), user="grafana"))
+        with pytest.raises(StatementRefused, match=r"refuses user 'grafana' .*TRACKWAY_CLICKHOUSE__PASSWORD"):
+            await client.rows("select 1")
+        await client.close()

@@ -27,6 +27,12 @@ def _code(error: BaseException) -> int:
         (NotFound("no such run"), 2, ["refused: no such run"]),
         (CommandRejected("1 input is wrong", violations=(VIOLATION,)), 2, ["refused: 1 input", "seed: 'x' is no"]),
         (Unavailable("nobody answers"), 3, ["error: nobody answers", "trackway status"]),
+        (
+            Unavailable("last error: UNAVAILABLE: ipv4:1.2.3.4:1: Socket closed"),
+            3,
+            ["TRACKWAY_RPC__CA_FILE is not set"],
+        ),
+        (Unavailable("OPENSSL_internal:CERTIFICATE_VERIFY_FAILED"), 3, ["TRACKWAY_RPC__CA_FILE names"]),
         (Fenced("another scheduler"), 3, ["error: another scheduler"]),
         (CorruptLog("hole"), 3, ["error: hole"]),
         (KeyboardInterrupt(), 130, ["interrupted"]),

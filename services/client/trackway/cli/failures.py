@@ -51,11 +51,26 @@ def _report(error: Exception) -> int:
             return REFUSED
         case TrackwayError():
             _say(f"error: {error}")
-            _say("Is the service up? `trackway status` shows the local stack; --endpoint host:port names another.")
+            _say(_advice(str(error)))
             return UNAVAILABLE
     _say("".join(traceback.format_exception(error)).rstrip())
     _say("This is a fault of trackway, not of what you asked. Please report it with the lines above.")
     return BUG
+
+
+def _advice(error: str) -> str:
+    """What to look at first; the words are gRPC's own, which has no code for them."""
+    if "CERTIFICATE_VERIFY_FAILED" in error or "Hostname Verification" in error:
+        return (
+            "The service's certificate is not trusted: TRACKWAY_RPC__CA_FILE names the authorities to check it "
+            "against, and the endpoint's host must be one of its names."
+        )
+    if "Socket closed" in error or "Connection reset" in error:
+        return (
+            "It closed the connection. A service with TLS does so to a plain client, for which TRACKWAY_RPC__CA_FILE "
+            "is not set, and to one that it must know, which needs TRACKWAY_RPC__CERT_FILE and __KEY_FILE."
+        )
+    return "Is the service up? `trackway status` shows the local stack; --endpoint host:port names another."
 
 
 def _say_rejected(error: CommandRejected) -> None:

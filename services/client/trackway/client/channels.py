@@ -45,9 +45,14 @@ def tls_credentials(settings: ClientSettings) -> grpc.ChannelCredentials | None:
     """Credentials for the services; None when no authority is set and channels are plain.
 
     Raises:
-        CommandRejected: a file of them can't be read.
+        CommandRejected: a file of them can't be read, or a client certificate is set alone.
     """
     if settings.ca_file is None:
+        if settings.cert_file or settings.key_file:
+            raise CommandRejected(
+                "TRACKWAY_RPC__CERT_FILE and TRACKWAY_RPC__KEY_FILE have no effect without TRACKWAY_RPC__CA_FILE: "
+                "set it, so that the service is known before it is told who calls"
+            )
         return None
     try:
         return grpc.ssl_channel_credentials(
