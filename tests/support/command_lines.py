@@ -2,10 +2,26 @@
 
 from __future__ import annotations
 
+import re
 import shlex
+from pathlib import Path
 
 import click
 from trackway.cli.main import cli
+
+RUNBOOKS = Path(__file__).parents[2] / "docs/runbooks"
+
+
+def commands_of(text: str) -> list[str]:
+    """Command lines of the shell blocks of a Markdown text."""
+    blocks = re.findall(r"```sh\n(.*?)```", text, flags=re.DOTALL)
+    return [line for block in blocks for line in block.splitlines()]
+
+
+def runbook_queries() -> list[str]:
+    """Every SQL query that a runbook tells to run."""
+    lines = [line for book in sorted(RUNBOOKS.glob("*.md")) for line in commands_of(book.read_text())]
+    return [shlex.split(line)[2] for line in lines if line.startswith("trackway sql ")]
 
 
 def parse_command(line: str) -> None:

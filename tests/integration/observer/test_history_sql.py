@@ -12,7 +12,7 @@ from trackway_common.errors import CommandRejected
 from trackway_common.event_log import InMemoryEventLog
 from trackway_common.rpc_errors import as_trackway_error
 from trackway_common.settings import ClickHouseSettings
-from trackway_common.testing.run_facts import append_commits
+from trackway_common.testing.run_facts import RUN_ID, append_commits
 from trackway_common.testing.run_stories import killed_and_resumed
 from trackway_observer.history.json_rows import FORMAT
 from trackway_observer.history.people_sql import PeopleSql, RowPage, SqlLimits
@@ -21,6 +21,7 @@ from trackway_observer.history.sql.views import CONTRACT_VIEWS
 from trackway_proto.v1 import history_service_pb2 as pb
 
 from tests.integration.observer.serving import filled_read_model, history
+from tests.support.command_lines import runbook_queries
 from tests.support.read_model import ReadModelServer
 
 SEED_QUERY = """\
@@ -55,6 +56,11 @@ async def asked(database: ClickHouse, sql: str, limits: SqlLimits | None = None,
 
 async def rows(database: ClickHouse, sql: str) -> list[object]:
     return [json.loads(row) for page in await asked(database, sql) for row in page.rows_json]
+
+
+@pytest.mark.parametrize("query", runbook_queries(), ids=lambda query: query[:60])
+async def test_every_query_of_the_runbooks_is_answered(database: ClickHouse, query: str) -> None:
+    assert isinstance(await rows(database, query.replace("'RUN'", f"'{RUN_ID}'")), list)
 
 
 async def test_the_seed_query_over_grpc(database: ClickHouse) -> None:
