@@ -69,9 +69,10 @@ class Row:
 
 
 def usual_move(reason: str) -> str:
-    """The first move of a run that says nothing about retries."""
+    """The first move of a run that says nothing about retries: memory is raised without being asked."""
     policy = policy_of(TerminationReason(reason))
-    return NextMove.RETRY.value if policy.budget != 0 else policy.exhausted.value
+    changes_by_itself = policy.reason is TerminationReason.HOST_OOM
+    return NextMove.RETRY.value if policy.budget != 0 or changes_by_itself else policy.exhausted.value
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -24,6 +24,8 @@ from tests.faults.corpus.row import Observed, Row, make_row, read_rows, write_ro
 from tests.support.stack import Stack, running_stack
 
 AT_ONCE = 3
+PARTS = frozenset({"kafka", "ray", "scheduler", "trainer-agent", "checkpointer"})
+"""What an attempt needs; two cores have enough to do."""
 
 
 def main() -> int:
@@ -82,7 +84,7 @@ def row_of(stack: Stack, played: Played, results: Path) -> Row:
 @contextmanager
 def _stack() -> Iterator[Stack]:
     with tempfile.TemporaryDirectory(prefix="corpus-stack-", ignore_cleanup_errors=True) as folder:
-        yield from running_stack(Path(folder))
+        yield from running_stack(Path(folder), PARTS)
 
 
 def _asked(label: Label, groups: Sequence[str] | None, names: Sequence[str] | None) -> bool:

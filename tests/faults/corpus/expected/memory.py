@@ -1,4 +1,7 @@
-"""Memory runs out, on the device (raised: there is none here) or on the host (really)."""
+"""Memory runs out, on the device (raised: there is none here) or on the host (really).
+
+The host's can be raised by half without a word in the spec; what helps on a device has to be declared as tunable.
+"""
 
 from __future__ import annotations
 
@@ -56,7 +59,7 @@ def labels() -> Iterator[Label]:
         group=HOST,
         does="RLIMIT_AS refuses an allocation: MemoryError, which the process itself writes down.",
         reason=Reason.HOST_OOM,
-        move=NextMove.STOP,
+        move=NextMove.RETRY,
     )
     for name, does in HOST_BY_HARNESS:
         yield Label(
@@ -64,7 +67,7 @@ def labels() -> Iterator[Label]:
             group=HOST,
             does=does,
             reason=Reason.HOST_OOM,
-            move=NextMove.STOP,
+            move=NextMove.RETRY,
             by=By.HARNESS,
             needs=CGROUP,
         )
