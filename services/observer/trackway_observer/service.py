@@ -42,6 +42,7 @@ async def run_observer(settings: ObserverSettings, event_log: EventLog) -> None:
     # Apart, so that a slow reader never holds up the projection.
     written = ClickHouse(settings.clickhouse)
     read = ClickHouse(settings.clickhouse, threads=READ_THREADS)
+    blobs = BlobStore(open_store(settings.store.url))
     limits = SqlLimits(seconds=settings.history.query_s, memory_bytes=settings.history.query_memory_bytes)
     projection = Projection(
         ProjectionParts(
@@ -53,7 +54,7 @@ async def run_observer(settings: ObserverSettings, event_log: EventLog) -> None:
             clock=clock,
             projector=PROJECTOR,
             generation=settings.generation,
-            samples=EvaluationSamples(BlobStore(open_store(settings.store.url))),
+            samples=EvaluationSamples(blobs),
         )
     )
     history = HistoryParts(
@@ -61,6 +62,7 @@ async def run_observer(settings: ObserverSettings, event_log: EventLog) -> None:
         people=PeopleSql(read, limits),
         freshness=Freshness(event_log, progress, clock, settings.history.fresh_s),
         clock=clock,
+        blob=blobs.get,
         ready=projection.running,
     )
     server = await serve(settings.rpc, [history_servable(history)])

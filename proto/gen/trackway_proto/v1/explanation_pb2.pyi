@@ -574,11 +574,14 @@ class ExplainedObservation(_message.Message):
     RANKS_FIELD_NUMBER: _builtins.int
     AT_FIELD_NUMBER: _builtins.int
     BLOB_DIGEST_FIELD_NUMBER: _builtins.int
+    TEXT_FIELD_NUMBER: _builtins.int
     source: _builtins.str
     authority: _builtins.str
     role: _builtins.str
     excerpt: _builtins.str
     blob_digest: _builtins.str
+    text: _builtins.str
+    """First lines of what the digest names; empty where that was not at hand."""
     @_builtins.property
     def ranks(self) -> _containers.RepeatedScalarFieldContainer[_builtins.int]: ...
     @_builtins.property
@@ -593,10 +596,11 @@ class ExplainedObservation(_message.Message):
         ranks: _abc.Iterable[_builtins.int] | None = ...,
         at: _timestamp_pb2.Timestamp | None = ...,
         blob_digest: _builtins.str = ...,
+        text: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_at", b"_at", "at", b"at"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_at", b"_at", "at", b"at", "authority", b"authority", "blob_digest", b"blob_digest", "excerpt", b"excerpt", "ranks", b"ranks", "role", b"role", "source", b"source"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_at", b"_at", "at", b"at", "authority", b"authority", "blob_digest", b"blob_digest", "excerpt", b"excerpt", "ranks", b"ranks", "role", b"role", "source", b"source", "text", b"text"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__at: _TypeAlias = _typing.Literal["at"]  # noqa: Y015
     _WhichOneofArgType__at: _TypeAlias = _typing.Literal["_at", b"_at"]  # noqa: Y015

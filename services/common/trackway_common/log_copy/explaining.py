@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from trackway_common.history.explain import Explanation, explain
+from trackway_common.history.explain.whole_texts import whole_texts
 from trackway_common.history.fold import fold_run
 from trackway_common.log_copy.reader import LogCopy
 
@@ -15,4 +18,5 @@ def explain_copy(copy: LogCopy, run_id: str, attempt: int | None) -> Explanation
         CommandRejected: the copy is damaged.
     """
     history = fold_run(run_id, copy.commits(run_id))
-    return explain(history, attempt, as_of=copy.manifest.exported_at, surroundings=copy.surroundings(history))
+    around = replace(copy.surroundings(history), texts=whole_texts(history, attempt, copy.blob))
+    return explain(history, attempt, as_of=copy.manifest.exported_at, surroundings=around)

@@ -102,12 +102,17 @@ class LogCopy:
         facts = [fact for commit in in_order(copied[-1:]) for fact in commit.facts if isinstance(fact, PoolObserved)]
         return facts[-1] if facts else None
 
-    def blob(self, digest: str) -> bytes | None:
-        """The blob of a digest where a copy of it is at hand."""
+    def blob(self, digest: str) -> bytes:
+        """The blob of a digest: of the copy's own, else of the store beside it.
+
+        Raises:
+            NotFound: neither has it.
+            CorruptLog: what is stored is not what the digest says.
+        """
         for store in self._stores:
             with suppress(NotFound):
                 return store.get(digest)
-        return None
+        raise NotFound(f"no copy of blob {digest} is at hand; name a store with --store, or export with --blobs")
 
     def _read(self, entries: Sequence[Entry]) -> list[Copied]:
         found: list[Copied] = []

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -41,6 +41,8 @@ class HistoryParts:
     people: PeopleSql
     freshness: Freshness
     clock: Clock
+    blob: Callable[[str], bytes] | None = None
+    """Gives the bytes of a digest, for evidence that was too long for its fact; None: it is only named."""
     ready: asyncio.Event
     """Set once the database has this build's schema; calls before it are told to come back."""
 
@@ -51,7 +53,7 @@ class HistoryApi(history_service_pb2_grpc.HistoryServiceServicer):
     def __init__(self, parts: HistoryParts) -> None:
         self._database = parts.database
         self._reader = HistoryReader(parts.database)
-        self._explaining = Explaining(parts.database, parts.clock)
+        self._explaining = Explaining(parts.database, parts.clock, parts.blob)
         self._people = parts.people
         self._freshness = parts.freshness
         self._ready = parts.ready

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Callable
+from dataclasses import replace
+
 from trackway_common.clock import Clock
 from trackway_common.codec import decode_fact
 from trackway_common.events import PoolObserved, RunPhase
 from trackway_common.history.explain import Explanation, Surroundings, explain
+from trackway_common.history.explain.whole_texts import whole_texts
 from trackway_common.history.fold import fold_run
 from trackway_common.history.model import RunHistory
 from trackway_common.history.receipt.build import LastSeen
@@ -34,7 +39,8 @@ select attempt, max(at), max(last_step) from rank_heartbeats where run_id = {run
 class Explaining:
     """Folds the run's facts anew for each explanation; nothing is kept that could be wrong."""
 
-    def __init__(self, database: ReadModel, clock: Clock) -> None:
+    def __init__(self, database: ReadModel, clock: Clock, blob: Callable[[str], bytes] | None = None) -> None:
+        self._blob = blob
         self._database = database
         self._reader = HistoryReader(database)
         self._clock = clock
@@ -48,6 +54,9 @@ class Explaining:
         """
         history = fold_run(run_id, await self._reader.commits(run_id))
         around = await self._surroundings(history)
+        if self._blob is not None:
+            texts = await asyncio.to_thread(whole_texts, history, attempt, self._blob)
+            around = replace(around, texts=texts)
         return explain(history, attempt, as_of=self._clock.now(), surroundings=around)
 
     async def _surroundings(self, history: RunHistory) -> Surroundings:

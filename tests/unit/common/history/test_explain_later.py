@@ -5,7 +5,9 @@ from __future__ import annotations
 from datetime import timedelta
 
 from trackway_common import events as e
+from trackway_common.errors import Unavailable
 from trackway_common.history.explain import Explanation, Surroundings, as_text, explain
+from trackway_common.history.explain.whole_texts import whole_texts
 from trackway_common.history.fold import fold_run
 from trackway_common.testing.run_facts import RUN_ID, RunFacts, run_spec, sha
 from trackway_common.testing.run_steps import decided, ended, placed, started, submitted
@@ -147,3 +149,23 @@ def test_a_pool_that_can_never_hold_the_run_is_told() -> None:
     absent = told(submitted(RunFacts(), other), around=Surroundings(pool=pool)).waiting
     assert absent is not None
     assert absent.token == "NoMatchingFlavor"
+
+
+def test_evidence_too_long_for_its_fact_is_quoted_where_it_is_at_hand() -> None:
+    stacks = "".join(f"frame {i}\n" for i in range(60)).encode()
+    seen = e.Evidence(
+        source="stacks of rank 1", authority=e.Authority.HOST, role=e.CausalRole.INITIATING, blob_digest=sha("7")
+    )
+    facts = ended(started(placed(submitted(RunFacts()), 1), 1), 1, evidence=(seen,))
+    history = fold_run(RUN_ID, facts.facts_only)
+    texts = whole_texts(history, None, {sha("7"): stacks}.__getitem__)
+    text = as_text(told(facts, around=Surroundings(texts=texts)))
+    assert "│ frame 39\n" in text
+    assert "frame 40" not in text
+    assert f"trackway blob {sha('7')}" in as_text(told(facts))
+
+    def away(digest: str) -> bytes:
+        raise Unavailable(digest)
+
+    assert whole_texts(history, None, away) == {}
+    assert whole_texts(history, None, lambda _: b"\x00\x01") == {sha("7"): ""}

@@ -141,7 +141,8 @@ def test_blobs_that_facts_name_come_along_up_to_the_limit(world: World, tmp_path
     made = world.export(tmp_path / "log", blob_bytes=len(SPEC) + 1)
     assert (made.blobs, made.blobs_left_out) == (1, 1)
     assert LogCopy(tmp_path / "log").blob(SPEC_DIGEST) == SPEC
-    assert LogCopy(tmp_path / "log").blob(sha("d")) is None
+    with pytest.raises(NotFound, match="--store"):
+        LogCopy(tmp_path / "log").blob(sha("d"))
     assert verify(tmp_path / "log").ok
 
 

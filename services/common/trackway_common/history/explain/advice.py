@@ -7,6 +7,7 @@ from trackway_common.history.explain.sections import (
     Command,
 )
 from trackway_common.history.explain.subject import Subject, newest_begun
+from trackway_common.history.explain.whole_texts import evidence_blobs
 from trackway_common.history.model import AttemptHistory, RunHistory
 from trackway_common.history.receipt.outcome_columns import IN_PROGRESS, ruling_of
 from trackway_common.reasons import policy_of
@@ -68,7 +69,7 @@ def commands_of(subject: Subject) -> tuple[Command, ...]:
             command=f"trackway train logs {name}{blamed}{' --follow' if running else ''}",
         ),
         Command(purpose="see every column of the receipt", command=f"trackway attempt show {name}"),
-        *(_whole_text(digest) for digest in _evidence_blobs(subject.attempt)),
+        *(_whole_text(digest) for digest in evidence_blobs(subject.attempt)),
     ]
     if history.checkpoints:
         commands.append(Command(purpose="list its checkpoints", command=f"trackway checkpoint list {history.run_id}"))
@@ -102,13 +103,6 @@ def run_commands(history: RunHistory) -> tuple[Command, ...]:
 
 def _clone(history: RunHistory, what: str) -> str:
     return f"trackway train submit --clone {history.run_id} {what}"
-
-
-def _evidence_blobs(attempt: AttemptHistory) -> tuple[str, ...]:
-    """Evidence that was too long for its fact, such as stacks; the first few."""
-    said, ended = ruling_of(attempt), attempt.ended
-    evidence = said.evidence if said else ended.evidence if ended else ()
-    return tuple(dict.fromkeys(e.blob_digest for e in evidence if e.blob_digest))[:3]
 
 
 def _whole_text(digest: str) -> Command:

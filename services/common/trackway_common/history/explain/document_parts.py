@@ -58,10 +58,18 @@ def evidence_blocks(section: EvidenceSection) -> tuple[Block, ...]:
     if not rows:
         return ()
     said = Lines(items=section.notes) if section.notes else None
-    quoted = next((o.excerpt.splitlines() for o in section.supporting if "\n" in o.excerpt.strip()), [])
+    quoted = _quoted(section.supporting)
+    quote = Quote(lines=quoted) if quoted else None
     table = Table(header=("", "authority", "observation", "at"), rows=tuple(rows))
-    quote = Quote(lines=tuple(quoted[:QUOTED_LINES])) if quoted else None
     return tuple(block for block in (table, quote, said) if block is not None)
+
+
+def _quoted(supporting: tuple[Observation, ...]) -> tuple[str, ...]:
+    """The whole of what decided, else the first excerpt that has more than one line."""
+    if whole := next((o.text for o in supporting if o.text), ""):
+        return tuple(whole.splitlines())
+    excerpts = (o.excerpt for o in supporting if "\n" in o.excerpt.strip())
+    return tuple(next(excerpts, "").splitlines()[:QUOTED_LINES])
 
 
 def second_look_pairs(look: SecondLook) -> Pairs:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from trackway_common.events import Authority, CausalRole, Evidence, Stance
 from trackway_common.history.explain.sections import (
@@ -47,10 +47,11 @@ def evidence_of(subject: Subject) -> EvidenceSection | None:
     others = [e for e in evidence if e.role not in (CausalRole.INITIATING, *_FOLLOWED)]
     against = [e for e in others if e.stance is Stance.CONTRADICTS]
     undecided = [e for e in others if e.stance is not Stance.CONTRADICTS]
+    texts = subject.surroundings.texts
     return EvidenceSection(
-        supporting=_observations(supporting),
-        against=_observations(against),
-        undecided=_observations(undecided),
+        supporting=_observations(supporting, texts),
+        against=_observations(against, texts),
+        undecided=_observations(undecided, texts),
         cascades=_cascades(followed),
         silent=() if reason in KEEPS_ALL else _silent(evidence, supporting),
         notes=tuple(_notes(subject)),
@@ -70,12 +71,12 @@ def _notes(subject: Subject) -> Iterator[str]:
         yield f"Attempt{plural} {numbers} of this run ended with the same root ({ended.fingerprint})."
 
 
-def _observations(evidence: Sequence[Evidence]) -> tuple[Observation, ...]:
+def _observations(evidence: Sequence[Evidence], texts: Mapping[str, str]) -> tuple[Observation, ...]:
     ranked = sorted(evidence, key=lambda e: (_ORDER.index(e.authority), e.observed_at_ms or 0))
-    return tuple(_observation(sorted(items, key=_rank)) for items in _alike(ranked))
+    return tuple(_observation(sorted(items, key=_rank), texts) for items in _alike(ranked))
 
 
-def _observation(items: Sequence[Evidence]) -> Observation:
+def _observation(items: Sequence[Evidence], texts: Mapping[str, str]) -> Observation:
     first = items[0]
     return Observation(
         source=first.source,
@@ -85,6 +86,7 @@ def _observation(items: Sequence[Evidence]) -> Observation:
         ranks=_ranks(items),
         at=time_of_ms(first.observed_at_ms) if first.observed_at_ms else None,
         blob_digest=first.blob_digest or "",
+        text=texts.get(first.blob_digest or "", ""),
     )
 
 

@@ -145,6 +145,8 @@ class Observation:
     """Ranks on which the same was seen."""
     at: datetime | None
     blob_digest: str
+    text: str
+    """First lines of what the digest names; empty where that was not at hand."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

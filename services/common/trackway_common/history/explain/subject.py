@@ -23,6 +23,8 @@ class Surroundings:
     """Attempts that hold the pool now."""
     pool: PoolObserved | None = None
     """What the run's pool last said of itself."""
+    texts: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    """Evidence that was too long for its fact, by digest, where it was at hand."""
     last_seen: Mapping[int, LastSeen] = field(default_factory=lambda: MappingProxyType({}))
     """By attempt, from telemetry."""
 
