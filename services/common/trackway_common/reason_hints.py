@@ -11,7 +11,7 @@ HINTS = MappingProxyType(
         Reason.COMPLETED: "Nothing to do: training finished by itself.",
         Reason.EARLY_STOPPED: "Nothing to do: a stopping rule ended the training on purpose.",
         Reason.CANCELLED_BY_USER: (
-            "Nothing to do: somebody cancelled the run. Clone it to go on from its last committed checkpoint."
+            "Nothing to do: somebody cancelled the run. What was committed stays; a clone begins at step 0."
         ),
         Reason.CANCELLED_BY_ADMIN: (
             "An administrator cancelled the run; ask the person named in the evidence before you submit it again."
@@ -51,7 +51,7 @@ HINTS = MappingProxyType(
             "Host memory ran out, and the same shape would run out again. Use fewer loader workers or a class "
             "with more memory per rank."
         ),
-        Reason.STORAGE_FULL: "The store is full. Free space or lower `keep_last`, then submit the run again.",
+        Reason.STORAGE_FULL: "The store is full. Free space, then release the run.",
         Reason.STORAGE_TRANSIENT: (
             "The store answered with errors that usually pass. If they stay, check the store's own health."
         ),
