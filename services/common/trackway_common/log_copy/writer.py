@@ -7,6 +7,7 @@ import hashlib
 import os
 import re
 import shutil
+import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -99,7 +100,7 @@ def writing(folder: Path) -> Iterator[Path]:
     """Give the folder that a copy is written in; it becomes ``folder`` once ``publish`` was called.
 
     Raises:
-        CommandRejected: something is at ``folder``, or another process writes this copy now.
+        CommandRejected: something is at ``folder``, it can't be written, or another process writes this copy now.
     """
     refuse_occupied(folder)
     partial = folder.with_name(f".{folder.name}.partial")
@@ -116,9 +117,23 @@ def writing(folder: Path) -> Iterator[Path]:
         except BlockingIOError as error:
             raise _refused(f"another export writes {folder} now; wait for it or choose another folder") from error
         _empty(partial)
-        yield partial
+        with _cleaned_up(partial, folder):
+            yield partial
     finally:
         os.close(held)
+
+
+@contextmanager
+def _cleaned_up(partial: Path, folder: Path) -> Iterator[None]:
+    """A failure leaves nothing, above all not a full disk; only a killed process leaves its half copy."""
+    try:
+        yield
+    except (OSError, sqlite3.Error) as error:
+        _remove(partial)
+        raise _refused(f"{folder} can't be written ({error}); nothing was kept: choose another place") from error
+    except BaseException:  # whatever it was, also an interrupt: the copy is no good
+        _remove(partial)
+        raise
 
 
 def publish(partial: Path, folder: Path, manifest: Manifest) -> str:
@@ -156,6 +171,11 @@ def _empty(folder: Path) -> None:
             shutil.rmtree(path)
         else:
             path.unlink()
+
+
+def _remove(partial: Path) -> None:
+    """Remove the half copy; what can't be removed is left for the next export."""
+    shutil.rmtree(partial, ignore_errors=True)
 
 
 def _sync(path: Path) -> None:

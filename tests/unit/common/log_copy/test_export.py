@@ -104,17 +104,26 @@ def test_a_folder_that_holds_something_is_refused_and_left_alone(world: World, t
     assert verify(tmp_path / "log").ok
 
 
-def test_a_crash_leaves_no_copy_by_its_name_and_the_next_export_cleans_up(
-    world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("failure", [KeyboardInterrupt(), OSError(28, "No space left on device")])
+def test_a_failure_leaves_nothing(
+    world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, failure: BaseException
 ) -> None:
-    def dies(self: LogCopyWriter, runs: object) -> None:
-        raise KeyboardInterrupt
+    def fails(self: LogCopyWriter, runs: object) -> None:
+        raise failure
 
-    with monkeypatch.context() as patched:
-        patched.setattr(LogCopyWriter, "seal", dies)
-        with pytest.raises(KeyboardInterrupt):
-            world.export(tmp_path / "log")
-    assert not (tmp_path / "log").exists()
+    monkeypatch.setattr(LogCopyWriter, "seal", fails)
+    with pytest.raises((KeyboardInterrupt, CommandRejected)):
+        world.export(tmp_path / "log")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_a_killed_export_left_is_no_copy_and_the_next_one_begins_anew(world: World, tmp_path: Path) -> None:
+    left = tmp_path / ".log.partial"
+    (left / "trackway.runs.v1").mkdir(parents=True)
+    (left / "trackway.runs.v1/0000.seg").write_bytes(b"half a rec")
+    (left / "index.sqlite").write_bytes(b"half an index")
+    with pytest.raises(CommandRejected, match="holds no exported log"):
+        LogCopy(left)
     world.export(tmp_path / "log")
     assert [path.name for path in tmp_path.iterdir()] == ["log"]
     assert verify(tmp_path / "log").ok
