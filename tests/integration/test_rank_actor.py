@@ -24,11 +24,13 @@ from trackway_common.object_store import BlobStore, open_store
 from trackway_trainer_agent.worker.rank_actor import RankActor
 from trackway_trainer_agent.worker.rank_spec import DatasetInput, RankSpec, ResumeTarget
 from trackway_trainer_agent.worker.records import (
+    CheckpointCaptured,
     CheckpointPersisted,
     EnvironmentReported,
     LaunchFailed,
     LogLine,
     RankPhase,
+    TrainerExited,
     TrainerStarted,
 )
 
@@ -290,6 +292,9 @@ def test_folders_of_any_program_are_saved_and_given_back(actor: RankActor, store
         (10, "directory", 1),
         (20, "directory", 1),
     ]
+    captured = of(CheckpointCaptured, found)
+    assert [(item.step, item.nonce) for item in captured] == [(item.step, item.nonce) for item in persisted]
+    assert found.index(captured[-1]) < found.index(of(TrainerExited, found)[0])
     target = committed(log, spec, persisted[-1])
     second = RankActor(scratch=str(tmp_path / "other"))
     again = run_to_end(second, replace(spec, attempt=2, epoch=2, resume=target))

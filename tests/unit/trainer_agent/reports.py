@@ -16,12 +16,14 @@ def captured(
     step: int = 10,
     blocked_seconds: float = 0.2,
     phases: records.PhasesMeasured | None = None,
+    parts: int = 2,
 ) -> records.CheckpointCaptured:
     return records.CheckpointCaptured(
         step=step,
         nonce=nonce,
         size_bytes=100,
         blocked_seconds=blocked_seconds,
+        world_size=parts,
         samples_consumed=320,
         metrics=(),
         at_ms=1,

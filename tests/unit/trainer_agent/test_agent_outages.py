@@ -107,7 +107,7 @@ async def test_a_capture_of_an_ended_attempt_is_finished_by_the_next_agent(world
             world.rank(rank).tell(captured())
         await world.fact(e.CheckpointStarted)
         for rank in (0, 1):
-            world.rank(rank).exit(signal="SIGKILL", saving=("abcd",))
+            world.rank(rank).exit(signal="SIGKILL", saving=True)
         await world.fact(e.AttemptEnded)
     for rank in (0, 1):
         world.rank(rank).tell(persisted())
@@ -124,7 +124,7 @@ async def test_a_capture_that_went_with_its_actor_is_given_up_by_the_next_agent(
             world.rank(rank).tell(captured())
         await world.fact(e.CheckpointStarted)
         for rank in (0, 1):
-            world.rank(rank).exit(signal="SIGKILL", saving=("abcd",))
+            world.rank(rank).exit(signal="SIGKILL", saving=True)
         await world.fact(e.AttemptEnded)
     world.gangs.renew()
     async with world.agent():

@@ -78,6 +78,23 @@ async def test_a_directory_of_one_rank_is_enough(world: World) -> None:
         assert "CheckpointStarted" in world.names()
 
 
+async def test_the_receipt_names_a_folder_that_was_finished_just_before_the_end(world: World) -> None:
+    async with world.agent():
+        await world.place()
+        await world.fact(e.AttemptStarted)
+        world.rank(0).tell(captured(parts=1))
+        world.rank(0).exit(0, saving=True)
+        world.rank(1).exit(0)
+        ended = await world.fact(e.AttemptEnded)
+        assert ended.captures_in_flight == ("abcd",)
+        world.rank(0).tell(persisted(parts=1))
+        world.rank(0).phase = RankPhase.ENDED
+        await world.until(lambda: world.requests(e.CommitCheckpoint))
+        commit(world)
+        await world.until(lambda: not world.gangs.names)
+    assert "CheckpointAbandoned" not in world.names()
+
+
 async def test_a_rank_that_dies_before_its_receipt_abandons_the_checkpoint(world: World) -> None:
     async with world.agent():
         await world.place()
@@ -117,8 +134,8 @@ async def test_a_capture_that_outlives_its_trainer_is_still_committed(world: Wor
         for rank in (0, 1):
             world.rank(rank).tell(captured())
         await world.fact(e.CheckpointStarted)
-        world.rank(0).exit(signal="SIGKILL", saving=("abcd",))
-        world.rank(1).exit(signal="SIGKILL", saving=("abcd",))
+        world.rank(0).exit(signal="SIGKILL", saving=True)
+        world.rank(1).exit(signal="SIGKILL", saving=True)
         ended = await world.fact(e.AttemptEnded)
         assert ended.captures_in_flight == ("abcd",)
         assert world.gangs.names
@@ -192,7 +209,7 @@ async def test_the_next_fence_waits_for_the_captures_of_the_attempt_before(world
             world.rank(rank).tell(captured())
         await world.fact(e.CheckpointStarted)
         for rank in (0, 1):
-            world.rank(rank).exit(signal="SIGKILL", saving=("abcd",))
+            world.rank(rank).exit(signal="SIGKILL", saving=True)
         ended = await world.fact(e.AttemptEnded)
         await world.place(2, captures_in_flight=ended.captures_in_flight)
         await world.fact(e.AttemptStarting, attempt=2)
@@ -218,7 +235,7 @@ async def test_an_abandoned_capture_lets_the_next_fence_go_on(world: World) -> N
             world.rank(rank).tell(captured())
         await world.fact(e.CheckpointStarted)
         for rank in (0, 1):
-            world.rank(rank).exit(signal="SIGKILL", saving=("abcd",))
+            world.rank(rank).exit(signal="SIGKILL", saving=True)
         ended = await world.fact(e.AttemptEnded)
         await world.place(2, captures_in_flight=ended.captures_in_flight)
         world.rank(1).die()

@@ -19,8 +19,8 @@ from trackway_trainer_agent.domain.saves import (
 )
 
 
-def captured(rank: int, nonce: str = "aa") -> PartCaptured:
-    return PartCaptured(rank=rank, step=10, nonce=nonce, size_bytes=100, blocked_seconds=0.1 * (rank + 1))
+def captured(rank: int, nonce: str = "aa", parts: int = 2) -> PartCaptured:
+    return PartCaptured(rank=rank, step=10, nonce=nonce, size_bytes=100, blocked_seconds=0.1 * (rank + 1), parts=parts)
 
 
 def persisted(rank: int, nonce: str = "aa", parts: int = 2) -> PartPersisted:
@@ -92,8 +92,18 @@ def test_a_directory_needs_one_receipt() -> None:
     assert isinstance(intents[-1], RequestCommit)
 
 
+def test_a_finished_folder_is_in_flight_until_it_is_copied_whatever_other_ranks_do() -> None:
+    announced = Announce(step=10, nonce="aa", size_bytes=100, blocked_seconds=0.1)
+    book, intents = run(captured(0, parts=1), over(1))
+    assert (intents, book.in_flight) == ([announced], ("aa",))
+    _, intents = run(over(1), captured(0, parts=1), persisted(0, parts=1))
+    assert [type(intent) for intent in intents] == [Announce, RequestCommit]
+    _, intents = run(captured(0, parts=1), over(0))
+    assert intents[1:] == [Abandon(step=10, nonce="aa", why="rank 0 ended before its receipt: SIGKILL")]
+
+
 EVENTS = st.one_of(
-    st.builds(captured, st.integers(0, 2), st.sampled_from(["aa", "bb"])),
+    st.builds(captured, st.integers(0, 2), st.sampled_from(["aa", "bb"]), st.just(3)),
     st.builds(persisted, st.integers(0, 2), st.sampled_from(["aa", "bb"]), st.just(3)),
     st.builds(over, st.integers(0, 2)),
     st.builds(PartFailed, rank=st.integers(0, 2), step=st.just(10), nonce=st.just("aa"), why=st.just("io")),

@@ -17,13 +17,15 @@ V = TypeVar("V")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartCaptured:
-    """A rank's state is in its actor's memory."""
+    """A rank's state is in its actor's keeping."""
 
     rank: int
     step: int
     nonce: str
     size_bytes: int
     blocked_seconds: float
+    parts: int
+    """Receipts that will make the checkpoint complete."""
     phases: PhaseSeconds | None = None
 
 
@@ -111,6 +113,17 @@ class Save:
         """Neither complete nor given up."""
         return not self.complete and not self.abandoned
 
+    @property
+    def parts(self) -> int:
+        """Receipts that make it complete."""
+        captured = (part.parts for part in self.captured.values())
+        return max((*captured, *(part.parts for part in self.persisted.values())))
+
+    @property
+    def holders(self) -> frozenset[int]:
+        """Ranks that have a part of it."""
+        return frozenset(self.captured) | frozenset(self.persisted)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SaveBook:
@@ -150,25 +163,23 @@ def react(book: SaveBook, event: SaveEvent) -> tuple[SaveBook, tuple[SaveIntent,
 
 
 def _settle(book: SaveBook, save: Save) -> tuple[SaveBook, tuple[SaveIntent, ...]]:
-    if save.open and (missing := _never_coming(book, save)) is not None:
+    if save.open and (missing := min(book.over & _awaited(book, save), default=None)) is not None:
         return _give_up(book, save, f"rank {missing} ended before its receipt")
     intents: list[SaveIntent] = []
-    parts = max((part.parts for part in save.persisted.values()), default=book.world_size)
-    done = len(save.persisted) >= parts
-    if save.open and not save.announced and (done or len(save.captured) == book.world_size):
+    done = len(save.persisted) >= save.parts
+    if save.open and not save.announced and (done or len(save.captured) >= save.parts):
         intents.append(_announce(save))
         save = replace(save, announced=True)
     if save.open and done:
-        intents.append(RequestCommit(step=save.step, nonce=save.nonce, parts=parts, metrics=_metrics(save)))
+        intents.append(RequestCommit(step=save.step, nonce=save.nonce, parts=save.parts, metrics=_metrics(save)))
         save = replace(save, complete=True)
     return _put(book, save), tuple(intents)
 
 
-def _never_coming(book: SaveBook, save: Save) -> int | None:
-    """A rank that is over and whose part the checkpoint still needs."""
-    if any(part.parts <= len(save.persisted) for part in save.persisted.values()):
-        return None
-    return min(book.over - save.persisted.keys(), default=None)
+def _awaited(book: SaveBook, save: Save) -> frozenset[int]:
+    """Ranks whose receipt the checkpoint still needs: of a program's own folder only who holds it, else all."""
+    needed = save.holders if len(save.holders) >= save.parts else frozenset(range(book.world_size))
+    return needed - save.persisted.keys()
 
 
 def _give_up(book: SaveBook, save: Save, why: str) -> tuple[SaveBook, tuple[SaveIntent, ...]]:
@@ -181,7 +192,7 @@ def _rank_over(book: SaveBook, event: RankOver) -> tuple[SaveBook, tuple[SaveInt
     book = replace(book, over=book.over | {event.rank})
     intents: list[SaveIntent] = []
     for save in book.saves.values():
-        if save.open and event.rank not in save.persisted:
+        if save.open and event.rank in _awaited(book, save):
             why = f"rank {event.rank} ended before its receipt: {event.why}"
             book, given_up = _give_up(book, save, why)
             intents += given_up

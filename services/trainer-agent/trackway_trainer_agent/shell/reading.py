@@ -51,6 +51,7 @@ def part_captured(rank: int, seen: records.CheckpointCaptured) -> PartCaptured:
         nonce=seen.nonce,
         size_bytes=seen.size_bytes,
         blocked_seconds=seen.blocked_seconds,
+        parts=seen.world_size,
         phases=phase_seconds(rank, seen.phases),
     )
 

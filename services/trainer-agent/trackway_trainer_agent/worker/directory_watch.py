@@ -18,7 +18,7 @@ from trackway_common.object_store import ObjectStore
 
 from trackway_trainer_agent.worker.journal import now_ms
 from trackway_trainer_agent.worker.rank_spec import RankSpec
-from trackway_trainer_agent.worker.records import CheckpointPersisted
+from trackway_trainer_agent.worker.records import CheckpointCaptured, CheckpointPersisted
 from trackway_trainer_agent.worker.session_save import run_inputs
 
 PERIOD_S = 0.25
@@ -64,6 +64,7 @@ class FolderSave:
     spec: RankSpec
     name: CheckpointName
     folder: Path
+    size_bytes: int
 
     @property
     def step(self) -> int:
@@ -72,6 +73,19 @@ class FolderSave:
     @property
     def nonce(self) -> str:
         return self.name.nonce
+
+    def captured(self) -> CheckpointCaptured:
+        """It is complete, and will be copied though the program ends."""
+        return CheckpointCaptured(
+            step=self.step,
+            nonce=self.nonce,
+            size_bytes=self.size_bytes,
+            blocked_seconds=0.0,
+            world_size=1,
+            samples_consumed=0,
+            metrics=(),
+            at_ms=now_ms(),
+        )
 
     def write(self) -> CheckpointPersisted:
         begun_s = time.monotonic()
@@ -84,13 +98,12 @@ class FolderSave:
             dataset_digests=inputs.dataset_digests,
             code_digest=inputs.code_digest,
         )
-        size_bytes = sum(path.stat().st_size for path in self.folder.rglob("*") if path.is_file())
         stage_directory(self.store, save)
         return CheckpointPersisted(
             step=self.step,
             nonce=self.nonce,
             receipt_path=f"{self.name.path}/{receipt_path(0)}",
-            size_bytes=size_bytes,
+            size_bytes=self.size_bytes,
             seconds=time.monotonic() - begun_s,
             world_size=1,
             samples_consumed=0,
@@ -103,4 +116,12 @@ class FolderSave:
 def folder_save(store: ObjectStore, spec: RankSpec, step: int, folder: Path) -> FolderSave:
     """A save of that folder under a fresh name."""
     name = CheckpointName(step=step, epoch=spec.epoch, nonce=new_nonce())
-    return FolderSave(store=store, spec=spec, name=name, folder=folder)
+    return FolderSave(store=store, spec=spec, name=name, folder=folder, size_bytes=_size_bytes(folder))
+
+
+def _size_bytes(folder: Path) -> int:
+    try:
+        return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
+    except OSError:
+        # The program removes it already; copying it will say so.
+        return 0

@@ -81,12 +81,15 @@ class PhasesMeasured:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckpointCaptured:
-    """This rank's state is in the actor's memory; it is saved even when the trainer dies now."""
+    """This rank's state is in the actor's keeping: in its memory, or a folder that the program finished. It is saved
+    even when the trainer dies now."""
 
     step: int
     nonce: str
     size_bytes: int
     blocked_seconds: float
+    world_size: int
+    """Receipts that will make the checkpoint complete: the attempt's ranks, or 1 for a folder."""
     samples_consumed: int
     metrics: tuple[tuple[str, float], ...]
     """The last reported values of this step."""
@@ -169,8 +172,6 @@ class TrainerExited:
     """Kills that the memory cgroup counted while it ran; absent where the counter can't be read."""
     stop_requested: bool
     """The actor was told to stop or kill it before."""
-    captures_in_flight: tuple[str, ...]
-    """Nonces that were captured and are still being written."""
     started_at_ms: int
     ended_at_ms: int
     monotonic_ns: int

@@ -106,6 +106,7 @@ class SdkDesk:
                     nonce=captured.nonce,
                     size_bytes=captured.size_bytes,
                     blocked_seconds=captured.blocked_seconds,
+                    world_size=self._spec.world_size,
                     samples_consumed=cursor.samples_consumed if cursor else 0,
                     metrics=tuple(captured.metrics.items()),
                     at_ms=measured.at_ms,

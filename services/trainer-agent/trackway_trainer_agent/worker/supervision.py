@@ -104,8 +104,7 @@ class Supervision:
             server = SdkServer(self._place.socket, self._desk.handle, self._desk.hung_up)
             watch = DirectoryWatch(self._place.checkpoints, partial(self._save_folder, store, saver))
             run, end = self._run_to_end(prepared, server, watch)
-            captures = saver.in_flight
-            self._journal.fact(run.evidence(end, stop_requested=self._stop_requested, captures_in_flight=captures))
+            self._journal.fact(run.evidence(end, stop_requested=self._stop_requested))
             self._journal.phase = RankPhase.SAVING
         finally:
             saver.close()
@@ -121,7 +120,9 @@ class Supervision:
     def _save_folder(self, store: ObjectStore, saver: Saver, step: int, folder: Path) -> None:
         # The program's one checkpoint: every rank may write one, rank 0's counts.
         if self._spec.rank == 0:
-            saver.submit(folder_save(store, self._spec, step, folder))
+            save = folder_save(store, self._spec, step, folder)
+            self._journal.fact(save.captured())
+            saver.submit(save)
 
     def _run_to_end(
         self, prepared: Prepared, server: SdkServer, watch: DirectoryWatch

@@ -57,7 +57,7 @@ class TrainerRun:
         self._journal.end_of_output()
         return end
 
-    def evidence(self, end: ProcessEnd, *, stop_requested: bool, captures_in_flight: tuple[str, ...]) -> TrainerExited:
+    def evidence(self, end: ProcessEnd, *, stop_requested: bool) -> TrainerExited:
         """All that this node knows about the end; call it after ``wait`` and after the SDK's last words."""
         ooms_after = oom_kills(os.getpid())
         known = self._ooms_before is not None and ooms_after is not None
@@ -70,7 +70,6 @@ class TrainerRun:
             peak_memory_bytes=max(end.peak_memory_bytes, self._sampler.peak_memory_bytes),
             oom_kills=(ooms_after or 0) - (self._ooms_before or 0) if known else None,
             stop_requested=stop_requested,
-            captures_in_flight=captures_in_flight,
             started_at_ms=self._started_at_ms,
             ended_at_ms=now_ms(),
             monotonic_ns=time.monotonic_ns(),
