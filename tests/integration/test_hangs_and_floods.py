@@ -13,10 +13,9 @@ from tests.integration.actor_gangs import RealWorld
 from tests.integration.training_program import PROGRAM
 
 FLOOD = """
-import os, sys, time
+import os
 block = b"x" * 200 + b"\\n"
-until = time.monotonic() + 2
-while time.monotonic() < until:
+for _ in range(150):
     os.write(1, block * 300)
     os.write(2, block * 300)
 raise ValueError("after the flood")

@@ -21,6 +21,7 @@ from trackway_common.checkpoint.resume import choose_resume_target, raise_fence
 from trackway_common.errors import CommandRejected
 from trackway_common.events import Entrypoint, EntrypointKind
 from trackway_common.object_store import BlobStore, open_store
+from trackway_trainer_agent.domain.stack_text import main_frames
 from trackway_trainer_agent.worker.rank_actor import RankActor
 from trackway_trainer_agent.worker.rank_spec import DatasetInput, RankSpec, ResumeTarget
 from trackway_trainer_agent.worker.records import (
@@ -155,16 +156,45 @@ def test_command_entry_point(actor: RankActor, store: Path) -> None:
     assert lines(found) == ["text"]
 
 
-def test_exception_of_a_plain_script_is_found_in_what_it_printed(actor: RankActor, store: Path) -> None:
-    exited = ended(run_to_end(actor, script_spec(store, {"train.py": "def f():\n    raise ValueError('bad lr')\nf()"})))
+RAISES = "def f():\n    raise ValueError('bad lr')\nf()"
+
+
+@pytest.mark.parametrize(
+    ("program", "source"),
+    [
+        (("train.py",), "sdk"),
+        ((sys.executable, "-I", "train.py"), "stderr"),
+        (("sh", "-c", f"{sys.executable} train.py; exit 1"), "stderr"),
+    ],
+    ids=["script", "isolated", "behind a shell"],
+)
+def test_exception_of_a_program_without_the_sdk(
+    actor: RankActor, store: Path, program: tuple[str, ...], source: str
+) -> None:
+    kind = EntrypointKind.SCRIPT if len(program) == 1 else EntrypointKind.COMMAND
+    spec = replace(script_spec(store, {"train.py": RAISES}), entrypoint=Entrypoint(kind=kind, argv=program))
+    exited = ended(run_to_end(actor, spec))
     assert exited.exit_code == 1
     assert exited.error is not None
-    assert (exited.error.source, exited.error.exception_type, exited.error.message) == (
-        "stderr",
-        "ValueError",
-        "bad lr",
-    )
+    assert (exited.error.source, exited.error.exception_type, exited.error.message) == (source, "ValueError", "bad lr")
+    assert exited.error.frames[-1].function == "f"
     assert exited.stderr_tail[-1] == "ValueError: bad lr"
+
+
+OWN_SITE = "import sys, atexit; print('own sitecustomize'); atexit.register(print, 'own hook', flush=True)"
+CHILD_FAILS = """
+import subprocess, sys
+subprocess.run([sys.executable, "-c", "raise KeyError('of a child')"])
+raise SystemExit(7)
+"""
+
+
+def test_only_the_trainers_own_error_counts_and_its_own_sitecustomize_runs(actor: RankActor, store: Path) -> None:
+    found = run_to_end(actor, script_spec(store, {"train.py": CHILD_FAILS, "sitecustomize.py": OWN_SITE}))
+    exited = ended(found)
+    assert exited.exit_code == 7
+    assert exited.error is None or exited.error.source == "stderr"
+    assert lines(found).count("own sitecustomize") == 2
 
 
 def test_crash_is_told_by_signal_and_by_its_stack(actor: RankActor, store: Path) -> None:
@@ -258,12 +288,22 @@ def test_environment_is_that_of_the_trainers_interpreter(actor: RankActor, store
 
 def test_stacks_of_a_foreign_program_come_from_the_kernel(actor: RankActor, store: Path) -> None:
     assert actor.stacks().source == "none"
-    actor.start(script_spec(store, {"train.py": "print('up', flush=True); import time; time.sleep(600)"}))
+    command = Entrypoint(kind=EntrypointKind.COMMAND, argv=("sh", "-c", "echo up; sleep 600; echo over"))
+    actor.start(replace(script_spec(store, {}), entrypoint=command))
     wait_until(lambda: "up" in lines(records(actor)))
     dump = actor.stacks()
     assert dump.source == "kernel"
     assert "state S" in dump.text
     assert actor.ping().phase is RankPhase.RUNNING
+
+
+def test_a_script_without_the_sdk_tells_its_python_stacks(actor: RankActor, store: Path) -> None:
+    code = "import time\ndef waits():\n    print('up', flush=True)\n    time.sleep(600)\nwaits()"
+    actor.start(script_spec(store, {"train.py": code}))
+    wait_until(lambda: "up" in lines(records(actor)))
+    dump = actor.stacks()
+    assert dump.source == "faulthandler"
+    assert [frame.function for frame in main_frames(dump.text)] == ["<module>", "waits"]
 
 
 WRITES_FOLDERS = """

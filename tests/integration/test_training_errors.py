@@ -30,7 +30,7 @@ FAILS = """
 import torch, trackway.training as tw
 def main():
     with tw.session() as s:
-        s.report(7, loss=float("nan"))
+        s.report(7, accuracy=float("nan"))
         try:
             torch.nn.Linear(2, 3)(torch.zeros(1, 5))
         except RuntimeError as error:
@@ -99,6 +99,27 @@ def test_exception_carries_chain_frames_and_step(actor: RankActor, store: Path) 
     assert exited.error.step == 7
     assert exited.error.trackway_reason is None
     assert exited.last_step == 7
+
+
+NAN_LOSS = """
+import trackway.training as tw
+with tw.session() as s:
+    s.report(1, loss=0.5, accuracy=float("nan"))
+    s.report(2, loss=float("inf"))
+    print("went on", flush=True)
+"""
+
+
+@pytest.mark.parametrize(("policy", "reason"), [("fail", "NUMERIC_DIVERGENCE"), ("ignore", None)])
+def test_a_loss_that_is_no_number_ends_the_attempt_unless_it_is_to_be_ignored(
+    actor: RankActor, store: Path, policy: str, reason: str | None
+) -> None:
+    spec = replace(script_spec(store, {"train.py": NAN_LOSS}), non_finite_loss=policy)
+    found = run_to_end(actor, spec)
+    exited = ended(found)
+    assert (exited.error.trackway_reason if exited.error else None) == reason
+    assert exited.last_step == 2
+    assert printed(found) == ([] if reason else ["went on"])
 
 
 def test_skip_policy_leaves_saves_out_and_counts_them(actor: RankActor, store: Path) -> None:

@@ -41,6 +41,7 @@ ELSEWHERE = frozenset(
         "EPOCH",
         "ERROR_FILE",
         "IN_FLIGHT",
+        "NON_FINITE_LOSS",
         "RANK_SOCKET",
         "RESUME_FROM",
         "RESUME_MANIFEST_DIGEST",
@@ -48,6 +49,8 @@ ELSEWHERE = frozenset(
         "RUN_ID",
         "SEED",
         "STACKS",
+        "TRAINER_PID",
+        "WRITER",
     }
 )
 """What other parts of Trackway read: variables without the prefix, and blocks of variables by their first word."""

@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from trackway_common.callers import ANONYMOUS, caller_of
 from trackway_common.errors import CommandRejected, FieldViolation
 from trackway_common.events import RunPhase
 from trackway_common.rpc_errors import to_status
 from trackway_scheduler.adapters.probe import probe
 from trackway_scheduler.domain.clipping import clipped
-from trackway_scheduler.entrypoints.callers import ANONYMOUS, caller_of
 from trackway_scheduler.entrypoints.messages import phase_of, wire_phase
 from trackway_scheduler.entrypoints.paging import newest_first, page
 from trackway_scheduler.settings import SchedulerSettings

@@ -9,7 +9,7 @@ import pytest
 from trackway_common.errors import CommandRejected
 from trackway_common.events import Entrypoint, EntrypointKind
 from trackway_trainer_agent.worker.rank_spec import ResumeTarget
-from trackway_trainer_agent.worker.trainer_environment import command_line, trainer_environment
+from trackway_trainer_agent.worker.trainer_environment import SITE, command_line, trainer_environment
 from trackway_trainer_agent.worker.workplace import Workplace
 
 from tests.unit.trainer_agent.test_sdk_desk import SPEC
@@ -38,9 +38,10 @@ def test_entry_point_that_says_nothing_is_refused(kind: EntrypointKind, words: t
         argv(kind, *words)
 
 
-def test_code_comes_first_on_the_path_and_the_nodes_own_path_stays() -> None:
-    assert environment()["PYTHONPATH"] == "/code"
-    assert environment(PYTHONPATH="/site")["PYTHONPATH"] == "/code:/site"
+def test_code_comes_before_the_nodes_own_path_and_behind_what_writes_the_error_file() -> None:
+    assert environment()["PYTHONPATH"] == f"{SITE}:/code"
+    assert environment(PYTHONPATH="/site")["PYTHONPATH"] == f"{SITE}:/code:/site"
+    assert (SITE / "sitecustomize.py").exists()
 
 
 def test_thread_count_of_the_placement_is_kept() -> None:

@@ -413,7 +413,7 @@ class Limits(_message.Message):
     deadline_s: _builtins.float
     """The same in seconds after the submission."""
     stall_s: _builtins.float
-    """Without progress after the first step; 0: for ever. Default: 300 s, or 20 times the median step if that is more."""
+    """Without progress after the first step; 0: for ever. Default: 300 s, or 20 median steps if that is more."""
     first_step_s: _builtins.float
     """Until the first step; 0: for ever. Default: 1800 s."""
     @_builtins.property
@@ -548,7 +548,7 @@ class RunSpec(_message.Message):
     retry_ceiling: _builtins.int
     """Retries in a row, for any reason, without a newly committed checkpoint."""
     non_finite_loss: _builtins.str
-    """`fail` (default): a loss that is not finite ends the attempt as NUMERIC_DIVERGENCE; `ignore`: it is only recorded."""
+    """`fail` (default): a loss that is not finite ends the attempt, NUMERIC_DIVERGENCE; `ignore`: it is recorded."""
     @_builtins.property
     def labels(self) -> _containers.RepeatedCompositeFieldContainer[_vocabulary_pb2.Label]: ...
     @_builtins.property

@@ -24,7 +24,14 @@ checkpoints go to ``./.trackway`` or ``$TRACKWAY_LOCAL_DIR``, hyperparameters an
 
 from trackway.training.cursor import DataCursor
 from trackway.training.datasets import DataFile, Dataset
-from trackway.training.errors import CheckpointCorrupt, CheckpointIncompatible, DataCorrupt, DataUnavailable
+from trackway.training.errors import (
+    CheckpointCorrupt,
+    CheckpointIncompatible,
+    DataCorrupt,
+    DataSchemaDrift,
+    DataUnavailable,
+    NumericDivergence,
+)
 from trackway.training.opening import session
 from trackway.training.prepared import Stateful
 from trackway.training.session import Saved, Session
@@ -35,8 +42,10 @@ __all__ = [
     "DataCorrupt",
     "DataCursor",
     "DataFile",
+    "DataSchemaDrift",
     "DataUnavailable",
     "Dataset",
+    "NumericDivergence",
     "Saved",
     "Session",
     "Stateful",

@@ -18,6 +18,18 @@ class DataUnavailable(Exception):
     trackway_reason = "STORAGE_TRANSIENT"
 
 
+class DataSchemaDrift(Exception):
+    """Data is whole, but has other columns, types or meanings than this program expects: raise it where you check."""
+
+    trackway_reason = "DATA_SCHEMA_DRIFT"
+
+
+class NumericDivergence(Exception):
+    """The loss is no number any more; training goes on from the last checkpoint, once."""
+
+    trackway_reason = "NUMERIC_DIVERGENCE"
+
+
 class CheckpointCorrupt(Exception):
     """The checkpoint to continue from is damaged; an earlier one will be tried."""
 

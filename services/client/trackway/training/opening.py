@@ -81,6 +81,7 @@ def _supervised(surroundings: Surroundings, supervised: Supervised, device: torc
         seed=surroundings.seed or 0,
         datasets=given_datasets(supervised.datasets),
         skips_when_busy=supervised.skips_when_busy,
+        fails_on_non_finite_loss=supervised.fails_on_non_finite_loss,
         error_file=supervised.error_file,
     )
     made = Session(given, group=ProcessGroup(surroundings.ranks, device), keeper=keeper)

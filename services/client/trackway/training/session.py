@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import math
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
@@ -17,6 +18,7 @@ from trackway_common.rank_protocol.error_file import write_error_file
 
 from trackway.training.cursor import DataCursor
 from trackway.training.datasets import Dataset
+from trackway.training.errors import NumericDivergence
 from trackway.training.generators import capture_generators, restore_generators, seed_all
 from trackway.training.keeper import Capture, CaptureRefused, Keeper, ResumeSource
 from trackway.training.phase_clock import Phase, PhaseClock
@@ -30,6 +32,8 @@ T = TypeVar("T")
 
 logger = logging.getLogger(__name__)
 GENERATORS = "generators"
+LOSS = "loss"
+"""Name of the metric that has to be a number."""
 ROOM = 1.02
 """For a header that grows by a few digits."""
 
@@ -55,6 +59,7 @@ class Given:
     datasets: Mapping[str, Dataset]
     skips_when_busy: bool
     error_file: Path | None
+    fails_on_non_finite_loss: bool = True
 
 
 class Session:
@@ -151,11 +156,16 @@ class Session:
         return model
 
     def report(self, step: int, **metrics: SupportsFloat) -> None:
-        """Say that a step is finished and what was measured in it: ``report(step, loss=loss, lr=lr)``."""
+        """Say that a step is finished and what was measured in it: ``report(step, loss=loss, lr=lr)``.
+
+        Raises:
+            NumericDivergence: ``loss`` is NaN or infinite, unless the run's spec says ``non_finite_loss: ignore``.
+        """
         self.step = step
         self._metrics = {name: _number(value) for name, value in metrics.items()}
         self._clock.step()
         self._keeper.report(step, self._metrics, self._clock.read())
+        self._check_loss(step)
         if self._prepared is not None and not self._warmed:
             # Now the optimizer has its state, and a checkpoint its full size.
             self._warmed = True
@@ -234,6 +244,11 @@ class Session:
         self._restore_generators(source, state)
         self.step = source.manifest.step
         return source.manifest.step
+
+    def _check_loss(self, step: int) -> None:
+        loss = self._metrics.get(LOSS, 0.0)
+        if self._given.fails_on_non_finite_loss and not math.isfinite(loss):
+            raise NumericDivergence(f"the loss of step {step} is {loss}")
 
     def _required(self) -> Prepared:
         if self._prepared is None:

@@ -47,6 +47,7 @@ class Supervised:
     run_id: str
     attempt_token: str
     skips_when_busy: bool
+    fails_on_non_finite_loss: bool
     error_file: Path
     stacks: Path
     config: Path
@@ -92,6 +93,7 @@ def _supervised(environment: Mapping[str, str]) -> Supervised:
         run_id=environment["TRACKWAY_RUN_ID"],
         attempt_token=environment["TRACKWAY_ATTEMPT_TOKEN"],
         skips_when_busy=environment.get("TRACKWAY_IN_FLIGHT") == IN_FLIGHT_SKIP,
+        fails_on_non_finite_loss=environment.get("TRACKWAY_NON_FINITE_LOSS") != "ignore",
         error_file=Path(environment["TRACKWAY_ERROR_FILE"]),
         stacks=Path(environment["TRACKWAY_STACKS"]),
         config=Path(environment["TRACKWAY_CONFIG"]),

@@ -18,7 +18,7 @@ from trackway_trainer_agent.domain.findings import Finding, fingerprint
 from trackway_trainer_agent.domain.observations import Observation, RankExit
 from trackway_trainer_agent.domain.reading import findings_of
 
-VERSION = "2026-11-1"
+VERSION = "2026-11-2"
 """Raised with every change that can give another reason for the same observations."""
 MAX_EVIDENCE = 64
 """Evidence of thousands of ranks repeats itself; the receipt stays far below one commit's limit."""
@@ -44,7 +44,8 @@ class Classification:
 def classify(world_size: int, observations: Sequence[Observation]) -> Classification:
     """Return the one reason; the same for every order in which the observations arrived."""
     findings = sorted((f for seen in observations for f in findings_of(seen)), key=_stable)
-    if (root := _root(findings)) is not None:
+    root = _root(findings)
+    if root is not None and not (root.announced and _all_finished(world_size, observations)):
         return _verdict(root, findings)
     if _all_finished(world_size, observations):
         return _completed(world_size, findings)
@@ -76,14 +77,14 @@ def _by_authority(finding: Finding) -> tuple[int, int, int]:
 
 def _verdict(root: Finding, findings: Sequence[Finding]) -> Classification:
     assert root.reason is not None
-    ordered = [_as_root(root), *(_beside(root, finding) for finding in findings if finding is not root)]
+    ordered = [_as_root(root), *_collapsed([_beside(root, finding) for finding in findings if finding is not root])]
     return Classification(
         reason=root.reason,
         domain=policy_of(root.reason).domain,
         confidence=root.confidence,
         cause=root.cause + _also(root, findings),
         fingerprint=root.fingerprint,
-        evidence=tuple(finding.evidence for finding in ordered[:MAX_EVIDENCE]),
+        evidence=tuple(finding.evidence(root.reason) for finding in ordered[:MAX_EVIDENCE]),
         blamed_rank=root.rank,
         blamed_node=root.node,
     )
@@ -100,14 +101,36 @@ def _beside(root: Finding, finding: Finding) -> Finding:
     return replace(finding, role=CausalRole.TEARDOWN if root.authority is Authority.OWN_INTENT else CausalRole.UNKNOWN)
 
 
+def _collapsed(findings: Sequence[Finding]) -> list[Finding]:
+    """What followed on many ranks alike is told once, with the ranks."""
+    alike: dict[tuple[CausalRole, Authority, str], list[Finding]] = {}
+    for finding in findings:
+        follows = finding.role in {CausalRole.CASCADE, CausalRole.TEARDOWN} and finding.fingerprint
+        # Others stand for themselves: their place in the list makes them unlike anything.
+        kind = finding.fingerprint if follows else f"#{len(alike)}"
+        alike.setdefault((finding.role, finding.authority, kind), []).append(finding)
+    return [_told_once(same) for same in alike.values()]
+
+
+def _told_once(same: Sequence[Finding]) -> Finding:
+    others = sorted({finding.rank for finding in same[1:] if finding.rank is not None})
+    if not others:
+        return same[0]
+    return replace(same[0], excerpt=f"{same[0].excerpt}\nThe same on {_ranks(others)}.")
+
+
 def _also(root: Finding, findings: Sequence[Finding]) -> str:
     """The same failure on other ranks is one failure with a list of ranks."""
     same = {f.rank for f in findings if f.fingerprint == root.fingerprint and f.role is CausalRole.INITIATING}
     others = sorted(rank for rank in same if rank is not None and rank != root.rank)
     if not others:
         return ""
-    shown = ", ".join(map(str, others[:8])) + (" …" if len(others) > 8 else "")
-    return f" The same on rank{'s' if len(others) > 1 else ''} {shown}."
+    return f" The same on {_ranks(others)}."
+
+
+def _ranks(ranks: Sequence[int]) -> str:
+    shown = ", ".join(map(str, ranks[:8])) + (" …" if len(ranks) > 8 else "")
+    return f"rank{'s' if len(ranks) > 1 else ''} {shown}"
 
 
 def _all_finished(world_size: int, observations: Sequence[Observation]) -> bool:
@@ -123,7 +146,7 @@ def _completed(world_size: int, findings: Sequence[Finding]) -> Classification:
         confidence=1.0,
         cause=f"{ranks} finished with exit code 0.",
         fingerprint=fingerprint("COMPLETED"),
-        evidence=tuple(finding.evidence for finding in findings[:MAX_EVIDENCE]),
+        evidence=tuple(finding.evidence(Reason.COMPLETED) for finding in findings[:MAX_EVIDENCE]),
     )
 
 
@@ -134,7 +157,7 @@ def _unknown(findings: Sequence[Finding]) -> Classification:
         confidence=0.1,
         cause="The attempt ended and nothing that was collected names a cause.",
         fingerprint=fingerprint("UNKNOWN"),
-        evidence=tuple(finding.evidence for finding in findings[:MAX_EVIDENCE]),
+        evidence=tuple(finding.evidence(Reason.UNKNOWN) for finding in findings[:MAX_EVIDENCE]),
     )
 
 

@@ -7,13 +7,22 @@ import re
 from dataclasses import dataclass
 from pathlib import PurePath
 
-from trackway_common.events import Authority, CausalRole, Evidence, TerminationReason
+from trackway_common.events import Authority, CausalRole, Evidence, Stance, TerminationReason
 
 from trackway_trainer_agent.domain.observations import ErrorSeen, Frame
 
 EXCERPT_CHARACTERS = 1500
 """Below the 2 KiB that evidence may have, in whatever script it is written."""
 _OURS = "trackway_trainer_agent/worker"
+_VAGUE = frozenset(
+    {
+        TerminationReason.USER_CODE_ERROR,
+        TerminationReason.PROCESS_CRASH,
+        TerminationReason.UNKNOWN_KILL,
+        TerminationReason.UNKNOWN,
+    }
+)
+"""What an exit status or any exception suggests; something more precise does not contradict it."""
 _NOISE = re.compile(r"0x[0-9a-f]+|\d+|[0-9a-f]{8,}", re.IGNORECASE)
 
 
@@ -27,6 +36,12 @@ class Finding:
     excerpt: str
     at_ms: int
     reason: TerminationReason | None = None
+    suggests: TerminationReason | None = None
+    """What it would be a sign of, also where something weightier decided."""
+    backs: frozenset[TerminationReason] = frozenset()
+    """Verdicts that it supports without suggesting them."""
+    against: frozenset[TerminationReason] = frozenset()
+    """Verdicts that it contradicts."""
     confidence: float = 0.0
     cause: str = ""
     """One sentence for people."""
@@ -36,12 +51,26 @@ class Finding:
     monotonic_ns: int | None = None
     blob_digest: str | None = None
     """Where the whole of it is kept."""
+    by_rule: bool = False
+    """The run's own spec says so."""
+    announced: bool = False
+    """It was only going to happen: nothing, where every rank finished all the same."""
     decisive: bool = False
     """Outranks what ranks say of themselves, whenever it happened."""
 
-    @property
-    def evidence(self) -> Evidence:
-        """The finding as it stands in the receipt."""
+    def stance(self, verdict: TerminationReason) -> Stance:
+        """What it says about a verdict; what only follows from another failure says nothing."""
+        suggests = self.reason or self.suggests
+        if verdict in self.against:
+            return Stance.CONTRADICTS
+        if suggests is verdict or verdict in self.backs:
+            return Stance.SUPPORTS
+        if suggests is None or suggests in _VAGUE or self.role in {CausalRole.CASCADE, CausalRole.TEARDOWN}:
+            return Stance.NEUTRAL
+        return Stance.CONTRADICTS
+
+    def evidence(self, verdict: TerminationReason) -> Evidence:
+        """The finding as it stands in the receipt, beside this verdict."""
         return Evidence(
             source=self.source,
             authority=self.authority,
@@ -50,6 +79,7 @@ class Finding:
             excerpt=cut(self.excerpt),
             rank=self.rank,
             blob_digest=self.blob_digest,
+            stance=self.stance(verdict),
         )
 
 

@@ -10,6 +10,7 @@ from trackway_common.events import TerminationReason as Reason
 
 from trackway_trainer_agent.domain.exit_status import describe, reason_of, signal_of
 from trackway_trainer_agent.domain.findings import Finding, error_fingerprint, fingerprint, user_frames
+from trackway_trainer_agent.domain.host_findings import host_findings
 from trackway_trainer_agent.domain.observations import ErrorSeen, ErrorSource, RankExit
 from trackway_trainer_agent.domain.signatures import Part, Signature, of_error, of_line
 
@@ -21,13 +22,17 @@ _EXPLAIN_THEMSELVES = frozenset({"SIGKILL", "SIGTERM", "SIGSEGV", "SIGILL"})
 
 def rank_findings(seen: RankExit) -> tuple[Finding, ...]:
     """Everything that this end says, the weightiest first; at most one finding is a candidate for the root."""
-    findings = [*_error(seen), *_host(seen), *_lines(seen), *_status(seen)]
+    findings = [*_rule(seen), *_error(seen), *host_findings(seen), *_lines(seen), *_status(seen)]
     return tuple(_parts(seen, sorted(findings, key=lambda finding: _weight(seen, finding))))
 
 
 def _weight(seen: RankExit, finding: Finding) -> int:
     """Order of evidence; what is vague yields to what is specific, one step below it."""
+    if finding.by_rule:
+        return 20
     match finding.authority:
+        case Authority.HOST if seen.host.killed_over_bound_bytes:
+            return 25
         case Authority.EXIT_STATUS if signal_of(seen.exit_code, seen.signal) in _EXPLAIN_THEMSELVES:
             return 50
         case Authority.LOG_SIGNATURE if finding.reason is not Reason.USER_CODE_ERROR:
@@ -57,9 +62,9 @@ def _parts(seen: RankExit, findings: list[Finding]) -> Iterator[Finding]:
         elif finding.role is CausalRole.CASCADE:
             yield finding
         elif consequence and not _explains_itself(seen, finding):
-            yield replace(finding, role=CausalRole.CASCADE, reason=None)
+            yield replace(finding, role=CausalRole.CASCADE, reason=None, suggests=finding.reason)
         elif claimed:
-            yield replace(finding, role=CausalRole.UNKNOWN, reason=None)
+            yield replace(finding, role=CausalRole.UNKNOWN, reason=None, suggests=finding.reason)
         else:
             claimed = True
             yield finding
@@ -67,11 +72,37 @@ def _parts(seen: RankExit, findings: list[Finding]) -> Iterator[Finding]:
 
 def _explains_itself(seen: RankExit, finding: Finding) -> bool:
     by_signal = signal_of(seen.exit_code, seen.signal) in _EXPLAIN_THEMSELVES
-    return finding.authority is Authority.HOST or (finding.authority is Authority.EXIT_STATUS and by_signal)
+    return (
+        finding.by_rule
+        or finding.authority is Authority.HOST
+        or (finding.authority is Authority.EXIT_STATUS and by_signal)
+    )
 
 
 def _failed_before_stop(seen: RankExit) -> bool:
     return seen.error is not None and seen.stop_sent_at_ms is not None and seen.error.at_ms < seen.stop_sent_at_ms
+
+
+def _rule(seen: RankExit) -> Iterator[Finding]:
+    """The user knows best what the program means by this."""
+    rule = seen.rule
+    if rule is None or not _abnormal(seen):
+        return
+    yield Finding(
+        role=CausalRole.INITIATING,
+        authority=Authority.EXIT_STATUS if rule.matched.startswith("exit code") else Authority.LOG_SIGNATURE,
+        source=f"rank {seen.rank} {rule.rule} of the run's spec",
+        excerpt=rule.matched,
+        at_ms=rule.at_ms,
+        reason=rule.reason,
+        confidence=0.95,
+        cause=f"Rank {seen.rank} on {seen.node} ended as {rule.rule} of its spec says: {_one_line(rule.matched)}.",
+        fingerprint=fingerprint(rule.reason.value, rule.rule),
+        rank=seen.rank,
+        node=seen.node,
+        monotonic_ns=seen.monotonic_ns,
+        by_rule=True,
+    )
 
 
 def _error(seen: RankExit) -> Iterator[Finding]:
@@ -80,7 +111,7 @@ def _error(seen: RankExit) -> Iterator[Finding]:
         return
     printed = error.source is ErrorSource.PRINTED
     said = f"{error.exception_type}: {error.message}"
-    reason, role, confidence = _judge(error, of_error(said))
+    reason, role, confidence = _judge(error, said)
     yield Finding(
         role=role,
         authority=Authority.LOG_SIGNATURE if printed else Authority.ERROR_FILE,
@@ -97,38 +128,16 @@ def _error(seen: RankExit) -> Iterator[Finding]:
     )
 
 
-def _judge(error: ErrorSeen, signature: Signature | None) -> tuple[Reason, CausalRole, float]:
+def _judge(error: ErrorSeen, said: str) -> tuple[Reason, CausalRole, float]:
     if error.trackway_reason is not None and error.trackway_reason in Reason.__members__:
         return Reason[error.trackway_reason], CausalRole.INITIATING, 0.99
+    direct = of_error(said)
+    signature = direct or next((found for cause in error.chain if (found := of_error(cause)) is not None), None)
     if signature is None:
         return Reason.USER_CODE_ERROR, CausalRole.INITIATING, 0.9
     if signature.part is Part.CONSEQUENCE:
         return signature.reason, CausalRole.CASCADE, 0.4
-    return signature.reason, CausalRole.INITIATING, 0.95
-
-
-def _host(seen: RankExit) -> Iterator[Finding]:
-    kills = seen.host.oom_kills
-    if kills is None or not _abnormal(seen):
-        return
-    confirmed = kills > 0
-    reason = Reason.HOST_OOM if confirmed and _killed(seen) else None
-    yield Finding(
-        role=CausalRole.INITIATING if reason else CausalRole.UNKNOWN,
-        authority=Authority.HOST,
-        source=f"rank {seen.rank} memory cgroup",
-        excerpt=f"oom_kill counted {kills} while it ran; peak {seen.peak_memory_bytes >> 20} MiB"
-        + ("" if confirmed else "; speaks against HOST_OOM"),
-        at_ms=seen.ended_at_ms,
-        reason=reason,
-        confidence=0.95,
-        cause=f"The kernel killed rank {seen.rank} on {seen.node} because its memory cgroup was full"
-        f" (peak {seen.peak_memory_bytes >> 20} MiB).",
-        fingerprint=fingerprint("HOST_OOM", "cgroup"),
-        rank=seen.rank,
-        node=seen.node,
-        monotonic_ns=seen.monotonic_ns,
-    )
+    return signature.reason, CausalRole.INITIATING, 0.95 if direct is not None else 0.85
 
 
 def _lines(seen: RankExit) -> Iterator[Finding]:
@@ -181,12 +190,6 @@ def _status(seen: RankExit) -> Iterator[Finding]:
 
 def _abnormal(seen: RankExit) -> bool:
     return seen.exit_code != 0 or seen.signal is not None
-
-
-def _killed(seen: RankExit) -> bool:
-    """A kernel kill hits the program or a child; a child's death shows as the loader's error."""
-    status_says = signal_of(seen.exit_code, seen.signal) == "SIGKILL"
-    return status_says or (seen.error is not None and "killed by signal" in seen.error.message.lower())
 
 
 def _excerpt(error: ErrorSeen, said: str) -> str:

@@ -82,10 +82,11 @@ def _stop(seen: StopOrdered) -> Finding:
 
 
 def _lost(seen: RankLost) -> Finding:
-    ours = seen.cause is SubstrateCause.KILLED_BY_US
-    unexplained = seen.cause is SubstrateCause.UNEXPLAINED
+    # Ours it was only where an order to stop stands beside it, which outranks this.
+    killed = seen.cause is SubstrateCause.KILLED_BY_US
+    unexplained = killed or seen.cause is SubstrateCause.UNEXPLAINED
     return Finding(
-        role=CausalRole.TEARDOWN if ours else CausalRole.INITIATING,
+        role=CausalRole.INITIATING,
         # Of an unexplained death Ray knows no more than that the process is gone.
         authority=Authority.EXIT_STATUS if unexplained else Authority.SUBSTRATE,
         source=f"rank {seen.rank} actor, as Ray recorded it",
@@ -94,11 +95,13 @@ def _lost(seen: RankLost) -> Finding:
         reason=_OF_SUBSTRATE[seen.cause],
         confidence=0.4 if unexplained else 0.95,
         cause=f"The actor of rank {seen.rank} on {seen.node} died"
-        + (" and Ray does not say why." if unexplained else f" ({seen.cause.value.replace('_', ' ')})."),
+        + (" by a ray.kill that was not the agent's." if killed else "")
+        + (" and Ray does not say why." if unexplained and not killed else "")
+        + ("" if unexplained else f" ({seen.cause.value.replace('_', ' ')})."),
         fingerprint=fingerprint(_OF_SUBSTRATE[seen.cause].value, seen.cause.value),
         rank=seen.rank,
         node=seen.node,
-        decisive=not ours and not unexplained,
+        decisive=not unexplained,
     )
 
 
@@ -159,6 +162,7 @@ def _leaving(seen: NodeLeaving) -> Finding:
         fingerprint=fingerprint(reason.value, seen.cause.value),
         rank=min(seen.ranks, default=None),
         node=seen.node,
+        announced=True,
         decisive=True,
     )
 

@@ -69,6 +69,7 @@ def rank_specs(
     """What each rank is told; equal but for the rank's own numbers."""
     spec = assignment.spec
     target = _resume_target(resume)
+    memory_bytes = {rank.rank: rank.memory_bytes for rank in assignment.placed.ranks}
     return tuple(
         RankSpec(
             run_id=assignment.run_id,
@@ -95,6 +96,9 @@ def rank_specs(
             in_flight=spec.topology.checkpoint.in_flight,
             visible_devices=tuple(device for rank in numbers.neighbours for device in landed[rank].devices),
             patience=_patience(spec),
+            memory_bytes=memory_bytes.get(numbers.rank, 0),
+            failure_rules=spec.failure_rules,
+            non_finite_loss=spec.non_finite_loss or "fail",
             traceparent=assignment.traceparent or None,
         )
         for numbers in number_ranks([rank.node for rank in landed])

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from trackway_common.events import LogLine, MetricValue, PhaseSeconds, ResourceSample, StepMetrics
+from trackway_common.events import LogLine, MetricValue, PhaseSeconds, ResourceSample, StepMetrics, TerminationReason
 
 from trackway_trainer_agent.domain.observations import (
+    DeviceHealth,
     ErrorSeen,
     ErrorSource,
+    Filesystem,
     Frame,
     HostFacts,
     LaunchProblem,
     LaunchStage,
     RankExit,
+    RuleHit,
 )
 from trackway_trainer_agent.domain.saves import PartCaptured, PartFailed, PartPersisted
 from trackway_trainer_agent.worker import records
@@ -30,7 +33,8 @@ def rank_exit(rank: int, host: str, seen: records.TrainerExited, stop_sent_at_ms
         stderr_tail=seen.stderr_tail,
         last_step=seen.last_step,
         peak_memory_bytes=seen.peak_memory_bytes,
-        host=HostFacts(oom_kills=seen.oom_kills),
+        host=_host(seen),
+        rule=_rule(seen.rule) if seen.rule is not None else None,
         # Told to stop by an agent before this one: then everything it said came after.
         stop_sent_at_ms=(stop_sent_at_ms or 0) if seen.stop_requested else None,
         ended_at_ms=seen.ended_at_ms,
@@ -105,6 +109,26 @@ def log_line(number: int, seen: records.LogLine) -> LogLine:
 def resource_sample(number: int, seen: records.ResourceSample) -> ResourceSample:
     """A measurement under its record number."""
     return ResourceSample(record=number, at_ms=seen.at_ms, memory_bytes=seen.memory_bytes, cpu_percent=seen.cpu_percent)
+
+
+def _host(seen: records.TrainerExited) -> HostFacts:
+    host = seen.host
+    return HostFacts(
+        oom_kills=seen.oom_kills,
+        memory_bound_bytes=host.memory_bound_bytes,
+        killed_over_bound_bytes=host.killed_over_bound_bytes,
+        filesystems=tuple(
+            Filesystem(mount=one.mount, free_bytes=one.free_bytes, total_bytes=one.total_bytes)
+            for one in host.filesystems
+        ),
+        kernel_lines=host.kernel_lines,
+        devices=tuple(DeviceHealth(device=one.device, problem=one.problem) for one in host.devices),
+    )
+
+
+def _rule(seen: records.RuleMatched) -> RuleHit:
+    reason = TerminationReason[seen.reason]
+    return RuleHit(reason=reason, rule=seen.rule, matched=seen.matched, at_ms=seen.at_ms)
 
 
 def _error(seen: records.ErrorRecord) -> ErrorSeen:

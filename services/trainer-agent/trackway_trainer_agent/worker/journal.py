@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Literal
 
 from trackway_common.rank_protocol.phases import Phases
@@ -41,6 +41,8 @@ class Journal:
         self.phase = RankPhase.IDLE
         self.last_step = 0
         self.progress = Progress()
+        self.on_line: Callable[[str], None] = lambda text: None
+        """Told of every printed line, also of those that a flood makes be left out."""
         self.phases: PhasesMeasured | None = None
         """By the session's last word; absent where none was opened."""
 
@@ -84,6 +86,7 @@ class Journal:
     def line(self, stream: Literal["stdout", "stderr"], text: str) -> None:
         """Record a line of output."""
         self.progress.active()
+        self.on_line(text)
         if stream == "stderr":
             self._stderr.append(text)
         line = LogLine(stream=stream, text=text, step=self.last_step, at_ms=now_ms())

@@ -85,6 +85,8 @@ def _become(folder: str, argv: list[str], report: int) -> None:
             signal.signal(number, signal.SIG_DFL)
         signal.pthread_sigmask(signal.SIG_SETMASK, ())
         os.chdir(folder)
+        # By this it tells itself from what it starts.
+        os.environ["TRACKWAY_TRAINER_PID"] = str(os.getpid())
         os.execvp(argv[0], argv)  # noqa: S606 - the user's program, as argv: a shell would change it
     except OSError as error:
         os.write(report, b"%d" % (error.errno or 0))

@@ -20,7 +20,7 @@ from trackway_trainer_agent.worker.free_port import HeldPort, address_towards
 from trackway_trainer_agent.worker.journal import Journal
 from trackway_trainer_agent.worker.rank_spec import RankSpec
 from trackway_trainer_agent.worker.record_buffer import RecordBuffer
-from trackway_trainer_agent.worker.records import DrainBatch, Pong, RankDescription, StackDump
+from trackway_trainer_agent.worker.records import DrainBatch, Pong, RankDescription, RankPhase, StackDump
 from trackway_trainer_agent.worker.stacks import kernel_stacks, python_stacks
 from trackway_trainer_agent.worker.supervision import Supervision
 from trackway_trainer_agent.worker.workplace import make_workplace
@@ -37,11 +37,16 @@ class RankActor:
             peer: address of the Ray head: the way to it decides which of the node's addresses other ranks are given.
         """
         default = Path(tempfile.gettempdir()) / f"trackway-{os.getuid()}"
-        self._place = make_workplace(Path(scratch) if scratch else default)
-        self._journal = Journal(RecordBuffer(self._place.buffer))
+        self._scratch = Path(scratch) if scratch else default
         self._peer = peer
-        self._port = HeldPort()
         self._starting = threading.Lock()
+        self._begin()
+
+    def _begin(self) -> None:
+        """Be new: nothing of an attempt before is left but this process."""
+        self._place = make_workplace(self._scratch)
+        self._journal = Journal(RecordBuffer(self._place.buffer))
+        self._port = HeldPort()
         self._spec: RankSpec | None = None
         self._supervision: Supervision | None = None
 
@@ -60,11 +65,25 @@ class RankActor:
             cpus=len(os.sched_getaffinity(0)),
         )
 
+    def renew(self) -> RankDescription:
+        """Forget an attempt that is over, with its folder, its socket and its records; a new actor stays as it is.
+
+        Raises:
+            CommandRejected: the attempt's program, or a save of it, is not over.
+        """
+        with self._starting:
+            if self._spec is not None:
+                if self._journal.phase is not RankPhase.ENDED:
+                    raise CommandRejected(f"attempt {self._spec.attempt} is not over here", reason="NOT_OVER")
+                self.close()
+                self._begin()
+        return self.describe()
+
     def start(self, spec: RankSpec) -> None:
         """Begin to prepare and run the trainer; how that went comes as a record. The same spec again changes nothing.
 
         Raises:
-            CommandRejected: this actor was started with another spec: an attempt has fresh actors.
+            CommandRejected: this actor was started with another spec, and not renewed since.
         """
         with self._starting:
             if self._spec is not None and self._spec != spec:

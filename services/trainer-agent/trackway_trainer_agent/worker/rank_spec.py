@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from trackway_common.events import Entrypoint, InFlightPolicy
+from trackway_common.events import Entrypoint, FailureRule, InFlightPolicy
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,4 +85,9 @@ class RankSpec:
     environment: tuple[tuple[str, str], ...] = ()
     """Variables set on top of the contract's."""
     patience: Patience = Patience()
+    memory_bytes: int = 0
+    """Bound of the trainer's memory, with everything that it starts; 0: none."""
+    failure_rules: tuple[FailureRule, ...] = ()
+    non_finite_loss: str = "fail"
+    """``fail`` or ``ignore``."""
     traceparent: str | None = None

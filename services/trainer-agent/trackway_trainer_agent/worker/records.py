@@ -156,6 +156,47 @@ class ErrorRecord:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class FilesystemState:
+    """Room on one filesystem."""
+
+    mount: str
+    free_bytes: int
+    total_bytes: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeviceState:
+    """One accelerator."""
+
+    device: str
+    problem: str
+    """Empty: nothing has gone wrong since the start."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HostReport:
+    """What the node says about itself at the trainer's end."""
+
+    memory_bound_bytes: int = 0
+    """0: the trainer's memory has no bound."""
+    killed_over_bound_bytes: int = 0
+    """What the trainer used when it was killed for it; 0: it was not."""
+    filesystems: tuple[FilesystemState, ...] = ()
+    kernel_lines: tuple[str, ...] = ()
+    devices: tuple[DeviceState, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RuleMatched:
+    """A rule of the run's spec says what the end means."""
+
+    reason: str
+    rule: str
+    matched: str
+    at_ms: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TrainerExited:
     """How the trainer ended, with all that the node knows about it. Sent once; later only saves are reported."""
 
@@ -177,6 +218,8 @@ class TrainerExited:
     monotonic_ns: int
     phases: PhasesMeasured | None = None
     """By its session's last word; absent where none was opened."""
+    host: HostReport = HostReport()
+    rule: RuleMatched | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -31,6 +31,15 @@ def python_stacks(file: Path, ask: Callable[[], None]) -> str:
         return dump.read(KEPT_BYTES).decode("utf-8", "backslashreplace")
 
 
+def answers_stacks(file: Path, pid: int, *, proc: Path = Path("/proc")) -> bool:
+    """Tell whether this process, still running the same program, wrote down that it answers the signal."""
+    try:
+        written = file.with_name(f"{file.name}.ready").read_text()
+        return written == f"{pid} {(proc / str(pid) / 'exe').readlink()}"
+    except OSError:
+        return False
+
+
 def kernel_stacks(pid: int, *, proc: Path = Path("/proc")) -> StackDump:
     """One line for each thread: name, state and the kernel function that it waits in."""
     lines = []

@@ -19,6 +19,7 @@ from trackway_trainer_agent.worker.records import LaunchFailed, RankPhase
 from trackway_trainer_agent.worker.saver import Saver
 from trackway_trainer_agent.worker.sdk_desk import SdkDesk
 from trackway_trainer_agent.worker.sdk_server import SdkServer
+from trackway_trainer_agent.worker.stacks import answers_stacks
 from trackway_trainer_agent.worker.trainer_process import ExecutionFailed, ProcessEnd, TrainerProcess
 from trackway_trainer_agent.worker.trainer_run import TrainerRun
 from trackway_trainer_agent.worker.workplace import Workplace
@@ -52,8 +53,9 @@ class Supervision:
 
     @property
     def dumps_stacks(self) -> bool:
-        """The trainer said that it answers ``dump_stacks``."""
-        return self._desk is not None and self._desk.dumps_stacks
+        """The trainer said that it answers ``dump_stacks``: by its session, or as its interpreter started."""
+        by_session = self._desk is not None and self._desk.dumps_stacks
+        return by_session or (self._process is not None and answers_stacks(self._place.stacks, self._process.pid))
 
     def stop(self, grace_s: float) -> None:
         """Ask the trainer to end; kill it and its descendants when the grace is over."""
@@ -142,9 +144,8 @@ class Supervision:
 
     def _start(self, prepared: Prepared) -> TrainerRun:
         self._release_port()
-        device = ",".join(self._spec.visible_devices) or "cpu"
         try:
-            run = TrainerRun(prepared, device=device, place=self._place, journal=self._journal)
+            run = TrainerRun(prepared, spec=self._spec, place=self._place, journal=self._journal)
             self._journal.progress.begin(self._spec.patience)
         except ExecutionFailed as error:
             raise PreparationFailed("execute", str(error)) from error

@@ -9,6 +9,7 @@ from typing import assert_never
 
 from trackway_common.errors import CommandRejected
 from trackway_common.events import EntrypointKind
+from trackway_common.rank_protocol import error_file
 
 from trackway_trainer_agent.worker.rank_spec import RankSpec
 from trackway_trainer_agent.worker.workplace import Workplace
@@ -21,6 +22,10 @@ DETERMINISTIC = {"PYTHONHASHSEED": "0", "CUBLAS_WORKSPACE_CONFIG": ":4096:8"}
 """What can only be said before the interpreter and CUDA start: the order of sets, cuBLAS's choice of algorithms."""
 KEPT = frozenset({"TRACKWAY_STACK_ID"})
 """`trackway down` finds a stack's processes by it."""
+
+
+SITE = Path(__file__).with_name("site")
+"""First on the trainer's path: see its ``sitecustomize``."""
 
 
 def command_line(spec: RankSpec, *, python: str, code: Path) -> tuple[str, ...]:
@@ -50,7 +55,7 @@ def trainer_environment(
 ) -> dict[str, str]:
     """Everything that the trainer finds in its environment."""
     kept = {name: value for name, value in inherited.items() if name in KEPT or not _is_private(name)}
-    python_path = os.pathsep.join(filter(None, (str(code), inherited.get("PYTHONPATH"))))
+    python_path = os.pathsep.join(filter(None, (str(SITE), str(code), inherited.get("PYTHONPATH"))))
     return {
         # Defaults that the inherited environment may override.
         "OMP_NUM_THREADS": "1",
@@ -105,9 +110,11 @@ def _trackway_contract(spec: RankSpec, place: Workplace, resume: Path | None) ->
         "TRACKWAY_SEED": str(spec.seed),
         "TRACKWAY_DETERMINISTIC": str(int(spec.deterministic)),
         "TRACKWAY_IN_FLIGHT": spec.in_flight.value.lower(),
+        "TRACKWAY_NON_FINITE_LOSS": spec.non_finite_loss,
         "TRACKWAY_CHECKPOINT_DIR": str(place.checkpoints),
         "TRACKWAY_ERROR_FILE": str(place.error_file),
         "TRACKWAY_STACKS": str(place.stacks),
+        "TRACKWAY_WRITER": error_file.__file__,
     }
     if resume is not None:
         contract["TRACKWAY_RESUME_FROM"] = str(resume)

@@ -9,13 +9,15 @@ import time
 from functools import partial
 
 from trackway_common.errors import Unavailable
-from trackway_common.oom_counter import oom_kills
 
 from trackway_trainer_agent.worker.environment_report import observe_environment
 from trackway_trainer_agent.worker.error_files import read_error
+from trackway_trainer_agent.worker.failure_rules import RuleWatch
+from trackway_trainer_agent.worker.host_watch import HostWatch
 from trackway_trainer_agent.worker.journal import Journal, now_ms
 from trackway_trainer_agent.worker.output_lines import read_lines
 from trackway_trainer_agent.worker.preparation import Prepared
+from trackway_trainer_agent.worker.rank_spec import RankSpec
 from trackway_trainer_agent.worker.records import EnvironmentReported, TrainerExited, TrainerStarted
 from trackway_trainer_agent.worker.resource_sampler import ResourceSampler
 from trackway_trainer_agent.worker.trainer_process import ProcessEnd, TrainerProcess
@@ -31,15 +33,18 @@ LAST_WORDS_S = 5.0
 class TrainerRun:
     """Begins with the process; ``wait`` belongs to one thread."""
 
-    def __init__(self, prepared: Prepared, *, device: str, place: Workplace, journal: Journal) -> None:
+    def __init__(self, prepared: Prepared, *, spec: RankSpec, place: Workplace, journal: Journal) -> None:
         """Start the trainer; raises ``ExecutionFailed``."""
         self._place = place
         self._journal = journal
-        self._device = device
-        self._ooms_before = oom_kills(os.getpid())
+        self._device = device = ",".join(spec.visible_devices) or "cpu"
+        self._rules = RuleWatch(spec.failure_rules)
+        self._host = HostWatch(spec)
         self._started_at_ms = now_ms()
         self.process = TrainerProcess(prepared.argv, folder=prepared.folder, environment=prepared.environment)
         journal.fact(TrainerStarted(pid=self.process.pid, argv=prepared.argv, device=device, at_ms=now_ms()))
+        self._host.follow(self.process.pid, self.process.kill)
+        journal.on_line = self._rules.line
         stdout, stderr = self.process.take_output()
         self._watchers = (
             read_lines(stdout, partial(journal.line, "stdout")),
@@ -52,6 +57,7 @@ class TrainerRun:
         """Wait until the trainer and all that it started are gone and their output was read."""
         end = self.process.wait()
         self._sampler.stop()
+        self._host.finish()
         for watcher in self._watchers:
             watcher.join(LAST_WORDS_S)
         self._journal.end_of_output()
@@ -59,8 +65,6 @@ class TrainerRun:
 
     def evidence(self, end: ProcessEnd, *, stop_requested: bool) -> TrainerExited:
         """All that this node knows about the end; call it after ``wait`` and after the SDK's last words."""
-        ooms_after = oom_kills(os.getpid())
-        known = self._ooms_before is not None and ooms_after is not None
         return TrainerExited(
             exit_code=end.exit_code,
             signal=end.signal,
@@ -68,12 +72,14 @@ class TrainerRun:
             stderr_tail=self._journal.stderr[-STDERR_TAIL:],
             last_step=self._journal.last_step,
             peak_memory_bytes=max(end.peak_memory_bytes, self._sampler.peak_memory_bytes),
-            oom_kills=(ooms_after or 0) - (self._ooms_before or 0) if known else None,
+            oom_kills=self._host.oom_kills,
             stop_requested=stop_requested,
             started_at_ms=self._started_at_ms,
             ended_at_ms=now_ms(),
             monotonic_ns=time.monotonic_ns(),
             phases=self._journal.phases,
+            host=self._host.report(self._place.root),
+            rule=self._rules.at_exit(end.exit_code),
         )
 
     def _report_environment(self, prepared: Prepared) -> threading.Thread:

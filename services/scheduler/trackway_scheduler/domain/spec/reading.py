@@ -12,6 +12,7 @@ from trackway_common.fields import Fields
 from trackway_common.reasons import MAX_ATTEMPTS
 
 from trackway_scheduler.domain.spec import parts
+from trackway_scheduler.domain.spec.failure_rules import failure_rules
 from trackway_scheduler.domain.spec.limits import limits, non_finite_loss
 from trackway_scheduler.domain.spec.mutations import Declared
 from trackway_scheduler.domain.spec.references import datasets
@@ -24,6 +25,7 @@ _KNOWN = (
     "apiVersion", "kind", "project", "model_family", "entrypoint", "code", "runtime", "compute", "datasets",
     "topology", "evaluation_pack", "evaluation", "hyperparameters", "tunable", "retry", "max_attempts", "seed",
     "deterministic", "owner", "criticality", "labels", "experiment", "hypothesis", "trigger", "limits", "numerics",
+    "failure_rules",
 )  # fmt: skip
 
 
@@ -114,6 +116,7 @@ def _spec(fields: Fields, submission: Submission, found: list[FieldViolation], s
         spec_digest=spec_digest,
         evaluation_model=parts.function(fields.section("evaluation", ("model",)), "model", ""),
         limits=limits(fields),
+        failure_rules=failure_rules(fields),
         non_finite_loss=non_finite_loss(fields),
     )
 
