@@ -25,6 +25,13 @@ from trackway_common.history.receipt import attempt_receipt, columns_of
 from trackway_common.history.receipt.build import LastSeen
 from trackway_common.ids import run_stream
 from trackway_common.partitioner import partition_of
+from trackway_common.testing.run_clocks import (
+    failed_before_its_first_step,
+    hung,
+    hung_at_start,
+    measured_and_resumed,
+    resumed_further_back,
+)
 from trackway_common.testing.run_facts import RUN_ID, RunFacts, append_commits
 from trackway_common.testing.run_steps import placed, started, submitted
 from trackway_common.testing.run_stories import cancelled_in_queue, killed, killed_and_resumed, refused, user_error
@@ -46,6 +53,11 @@ STORIES = (
     script_started_over,
     written_off,
     held_after_evaluation,
+    measured_and_resumed,
+    resumed_further_back,
+    hung,
+    hung_at_start,
+    failed_before_its_first_step,
 )
 
 

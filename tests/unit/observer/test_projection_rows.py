@@ -39,6 +39,8 @@ ROW_TYPES = [
     kind for module in MODULES for kind in vars(module).values() if is_dataclass(kind) and hasattr(kind, "TABLE")
 ]
 _TABLE = re.compile(r"create table if not exists (\w+) \(\n(.*?)\n\) engine", re.DOTALL)
+_ADDED = re.compile(r"^alter table (\w+)\n", re.MULTILINE)
+_COLUMN = re.compile(r"add column if not exists (\w+) ")
 
 
 def columns(kind: type) -> list[str]:
@@ -50,7 +52,7 @@ def columns(kind: type) -> list[str]:
 
 def tables() -> dict[str, list[str]]:
     """Columns of every table that the migrations make, without those that fill themselves."""
-    made = {}
+    made: dict[str, list[str]] = {}
     for migration in load_migrations():
         for statement in migration.statements:
             for name, body in _TABLE.findall(statement + "\n"):
@@ -58,6 +60,8 @@ def tables() -> dict[str, list[str]]:
                     line.strip() for line in body.splitlines() if line.strip() and not line.strip().startswith("index ")
                 ]
                 made[name] = [line.split()[0] for line in lines if " default now64" not in line]
+            for name in _ADDED.findall(statement):
+                made[name] += _COLUMN.findall(statement)
     return made
 
 

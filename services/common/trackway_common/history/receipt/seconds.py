@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from trackway_common.events import CausalRole, CheckpointStarted, Evidence, PhaseSeconds, TerminationReason
-from trackway_common.history.wording import moment, time_of_ms
+from trackway_common.history.wording import time_of_ms
 
 KEEPS_ALL = frozenset({TerminationReason.COMPLETED, TerminationReason.EARLY_STOPPED})
 """Reasons after which the final state is kept, so no step is lost."""
@@ -141,7 +141,7 @@ def failed_at(evidence: Sequence[Evidence]) -> datetime | None:
 
 def captured_at(capture: CheckpointStarted) -> datetime:
     """When the capture was taken: by its session's own word where it has one, else when its agent heard of it."""
-    return (moment(capture.phases.measured_at) if capture.phases else None) or capture.started_at
+    return capture.phases.measured_at if capture.phases else capture.started_at
 
 
 def _marks(span: Span, captures: Sequence[CheckpointStarted], last: CheckpointStarted | None) -> _Marks:

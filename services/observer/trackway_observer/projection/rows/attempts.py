@@ -39,6 +39,17 @@ class MarkRow:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ClockColumns:
+    """What a session measured; nothing where ``phases_at`` is absent."""
+
+    restore_seconds: float = 0.0
+    data_wait_seconds: float = 0.0
+    stall_seconds: float = 0.0
+    step_seconds: float = 0.0
+    phases_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class EndRow:
     TABLE: ClassVar[str] = "attempt_ends_state"
     run_id: str
@@ -68,6 +79,8 @@ class EndRow:
     last_committed_step: int | None
     last_committed_digest: str
     last_metrics: str
+    clocks: ClockColumns
+    last_progress_at: datetime | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,6 +112,7 @@ class CaptureRow:
     size_bytes: int
     blocked_seconds: float
     started_at: datetime
+    clocks: ClockColumns
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -189,6 +203,19 @@ def _capture(fact: e.CheckpointStarted, attempt: int, spot: Spot) -> CaptureRow:
         size_bytes=fact.size_bytes,
         blocked_seconds=fact.blocked_seconds,
         started_at=fact.started_at,
+        clocks=_clocks(fact.phases),
+    )
+
+
+def _clocks(phases: e.PhaseSeconds | None) -> ClockColumns:
+    if phases is None:
+        return ClockColumns()
+    return ClockColumns(
+        restore_seconds=phases.restore_seconds,
+        data_wait_seconds=phases.data_wait_seconds,
+        stall_seconds=phases.checkpoint_stall_seconds,
+        step_seconds=phases.step_seconds,
+        phases_at=phases.measured_at,
     )
 
 
@@ -236,4 +263,6 @@ def _end(fact: e.AttemptEnded, attempt: int, spot: Spot) -> EndRow:
         last_committed_step=last.step if last else None,
         last_committed_digest=last.manifest_digest if last else "",
         last_metrics=fact_json(fact.last_metrics),
+        clocks=_clocks(fact.phases),
+        last_progress_at=moment(fact.last_progress_at),
     )
