@@ -23,6 +23,7 @@ class _TrainGroup(LazyGroup):
         "list": LazyCommand("trackway.cli.train:list_", "List runs, newest first."),
         "show": LazyCommand("trackway.cli.train:show", "Show a run with its inputs and decisions."),
         "watch": LazyCommand("trackway.cli.train:watch", "Show what happens to a run until it ends."),
+        "goodput": LazyCommand("trackway.cli.goodput:goodput", "Show where the time of a run's attempts went."),
         "logs": LazyCommand("trackway.cli.train:logs", "Print what an attempt's ranks print."),
         "cancel": LazyCommand("trackway.cli.train:cancel", "Stop a run."),
         "release": LazyCommand("trackway.cli.train:release", "Let a held run go on."),

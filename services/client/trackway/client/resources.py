@@ -26,6 +26,7 @@ from trackway_common.events import (
     Violation,
 )
 from trackway_common.history.explain.model import Explanation as ExplanationParts
+from trackway_common.history.goodput import Goodput
 
 ENDED_PHASES = frozenset({RunPhase.SUCCEEDED, RunPhase.FAILED, RunPhase.CANCELLED, RunPhase.REFUSED})
 """A run in one of these gets no more facts of its own."""
@@ -152,6 +153,14 @@ class Explanation:
     """A filled-in incident report, Markdown."""
     parts: ExplanationParts
     """The same as ``detail``, typed."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GoodputAnswer:
+    """Where the time of a run's attempts went."""
+
+    goodput: Goodput
+    records_behind: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

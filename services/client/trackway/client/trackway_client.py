@@ -22,6 +22,7 @@ from trackway_proto.v1 import dataset_service_pb2 as datasets_pb
 from trackway_proto.v1 import evaluation_service_pb2 as evaluations_pb
 from trackway_proto.v1 import history_service_pb2 as history_pb
 from trackway_proto.v1 import run_service_pb2 as runs_pb
+from trackway_proto.v1.goodput_pb2 import GetGoodputRequest
 from trackway_proto.v1.pool_service_pb2 import ListPoolsRequest
 from trackway_proto.v1.vocabulary_pb2 import RunPhase as WirePhase
 
@@ -188,6 +189,13 @@ class TrackwayClient:
         run = self._run_id(parsed.run)
         request = history_pb.ExplainRequest(name=f"{run}/{parsed.attempt}" if parsed.attempt else run)
         return self._ask(self._to.history.Explain, request, resources.Explanation, LONG_S)
+
+    def goodput(self, name: str) -> resources.GoodputAnswer:
+        """Return where the time of a run's attempts went, or of one, ``RUN/ATTEMPT``; of running ones so far."""
+        parsed = parse_attempt(name)
+        run = self._run_id(parsed.run)
+        request = GetGoodputRequest(name=f"{run}/{parsed.attempt}" if parsed.attempt else run)
+        return self._ask(self._to.history.GetGoodput, request, resources.GoodputAnswer, LONG_S)
 
     def query(self, sql: str, *, max_rows: int = 0) -> resources.QueryResult:
         """Run one SELECT over the contract views; at most 10,000 rows, 1,000 when 0."""

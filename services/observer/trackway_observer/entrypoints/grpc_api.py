@@ -12,6 +12,7 @@ from trackway_common.codec import fact_fields, fill_message
 from trackway_common.errors import NotFound, Unavailable
 from trackway_common.history.explain import as_markdown, as_postmortem, as_text
 from trackway_common.rpc import Servable
+from trackway_proto.v1 import goodput_pb2 as goodput_pb
 from trackway_proto.v1 import history_service_pb2 as pb
 from trackway_proto.v1 import history_service_pb2_grpc
 from trackway_proto.v1.explanation_pb2 import ExplanationParts
@@ -101,6 +102,14 @@ class HistoryApi(history_service_pb2_grpc.HistoryServiceServicer):
             postmortem=as_postmortem(explanation),
             parts=fill_message(ExplanationParts(), explanation),
         )
+
+    async def GetGoodput(  # noqa: N802 - named by the .proto file
+        self, request: goodput_pb.GetGoodputRequest, context: Any
+    ) -> goodput_pb.GetGoodputResponse:
+        wanted = parse_name(request.name)
+        behind = await self._catch_up()
+        found = await self._explaining.goodput(await self._run_id(wanted.scope), wanted.attempt)
+        return goodput_pb.GetGoodputResponse(goodput=fill_message(goodput_pb.Goodput(), found), records_behind=behind)
 
     async def Query(  # noqa: N802 - named by the .proto file
         self, request: pb.QueryRequest, context: Any

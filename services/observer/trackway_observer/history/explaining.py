@@ -12,6 +12,7 @@ from trackway_common.events import PoolObserved, RunPhase
 from trackway_common.history.explain import Explanation, Surroundings, explain
 from trackway_common.history.explain.whole_texts import whole_texts
 from trackway_common.history.fold import fold_run
+from trackway_common.history.goodput import Goodput, goodput_of
 from trackway_common.history.model import RunHistory
 from trackway_common.history.receipt.build import LastSeen
 from trackway_common.history.wording import short_id
@@ -58,6 +59,16 @@ class Explaining:
             texts = await asyncio.to_thread(whole_texts, history, attempt, self._blob)
             around = replace(around, texts=texts)
         return explain(history, attempt, as_of=self._clock.now(), surroundings=around)
+
+    async def goodput(self, run_id: str, attempt: int | None) -> Goodput:
+        """Where the time of a run, or of one attempt, went.
+
+        Raises:
+            NotFound: the run has no such attempt, or was never queued.
+            CorruptRecord: the read model holds what is no fact.
+        """
+        history = fold_run(run_id, await self._reader.commits(run_id))
+        return goodput_of(history, as_of=self._clock.now(), only=attempt)
 
     async def _surroundings(self, history: RunHistory) -> Surroundings:
         seen = await self._database.rows(_LAST_SEEN, {"run": history.run_id})
