@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from trackway_common.events import NextMove, RunPhase, TerminationReason
-from trackway_common.history.explain.sections import (
-    Command,
-)
+from trackway_common.history.explain.after import NO_FLAVOR
+from trackway_common.history.explain.sections import Command, Waiting
 from trackway_common.history.explain.subject import Subject, newest_begun
 from trackway_common.history.explain.whole_texts import evidence_blobs
 from trackway_common.history.model import AttemptHistory, RunHistory
@@ -38,7 +37,7 @@ def run_advice(history: RunHistory) -> tuple[str, ...]:
         case RunPhase.REFUSED:
             return ("Correct each field named above and submit again.",)
         case RunPhase.SUBMITTED | RunPhase.QUEUED if newest_begun(history) is None:
-            return ("Nothing to do: it is placed as soon as its pool has room.",)
+            return ("It is placed as soon as its pool has room.",)
         case RunPhase.HELD:
             return ("The run waits for a person: release it once the cause is gone, or cancel it.",)
         case RunPhase.FAILED if history.phase_reason == "GATE_FAILED":
@@ -54,6 +53,13 @@ def runbook_of(history: RunHistory, attempt: AttemptHistory | None) -> str:
     if reason is not None and reason not in _FINE:
         return runbook_path(reason)
     return runbook_path(history.phase_reason)
+
+
+def waiting_advice(waiting: Waiting | None) -> tuple[str, ...]:
+    """Hints for a wait that no patience ends."""
+    if waiting is None or waiting.token != NO_FLAVOR:
+        return ()
+    return ("Waiting alone may not help: ask for fewer ranks or another class, or have the pool extended.",)
 
 
 def commands_of(subject: Subject) -> tuple[Command, ...]:
@@ -89,6 +95,8 @@ def run_commands(history: RunHistory) -> tuple[Command, ...]:
             Command(purpose="run the same inputs again", command=_clone(history, "--follow")),
             Command(purpose="only check that they still resolve", command=_clone(history, "--validate-only")),
         ]
+    if history.phase is RunPhase.QUEUED:
+        commands.append(Command(purpose="see what its pool has", command="trackway pool list"))
     if history.phase is RunPhase.HELD:
         release = f"trackway train release {history.run_id} --reason 'what was done about it'"
         commands.append(Command(purpose="let it go on", command=release))

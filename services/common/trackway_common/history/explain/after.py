@@ -23,6 +23,7 @@ from trackway_common.history.model import EvaluationHistory, RunHistory
 from trackway_common.history.wording import checkpoint_name, count_text, moment, number_text, seconds_text
 from trackway_common.reasons import Counting, policy_of
 
+NO_FLAVOR = "NoMatchingFlavor"
 _COUNTING = {
     Counting.NO_PROGRESS: "without a newly committed checkpoint in between",
     Counting.LIFETIME: "over the run's life",
@@ -97,7 +98,7 @@ def _queued(history: RunHistory, as_of: datetime, surroundings: Surroundings) ->
         return "WaitingForBackoff", f"The backoff after the last attempt ends in {left}.", not_before
     spec = history.spec
     if spec and surroundings.pool and (why := _no_flavor(spec, surroundings.pool)):
-        return "NoMatchingFlavor", why, not_before
+        return NO_FLAVOR, why, not_before
     pool = spec.compute.pool if spec else "its"
     if surroundings.ahead:
         return "WaitingForTurn", f"{count_text(surroundings.ahead, 'run')} of pool {pool} queued earlier.", not_before

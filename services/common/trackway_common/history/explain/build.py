@@ -5,7 +5,14 @@ from __future__ import annotations
 from datetime import datetime
 
 from trackway_common.errors import NotFound
-from trackway_common.history.explain.advice import advice_of, commands_of, run_advice, run_commands, runbook_of
+from trackway_common.history.explain.advice import (
+    advice_of,
+    commands_of,
+    run_advice,
+    run_commands,
+    runbook_of,
+    waiting_advice,
+)
 from trackway_common.history.explain.after import decision_of, evaluation_note, evaluations_of, waiting_of
 from trackway_common.history.explain.course import timeline_of
 from trackway_common.history.explain.evidence import evidence_of
@@ -46,6 +53,7 @@ def explain(
 
 def _explain_attempt(subject: Subject) -> Explanation:
     history, spec = subject.history, subject.spec
+    waiting = waiting_of(history, subject.as_of, subject.surroundings)
     return Explanation(
         name=subject.receipt.name,
         run_id=history.run_id,
@@ -56,7 +64,7 @@ def _explain_attempt(subject: Subject) -> Explanation:
         verdict=verdict_of(subject),
         judged_again=second_look_of(subject.attempt),
         violations=(),
-        waiting=waiting_of(history, subject.as_of, subject.surroundings),
+        waiting=waiting,
         attempts=attempt_lines(subject),
         ran=ran_of(subject),
         where=where_of(subject),
@@ -67,7 +75,7 @@ def _explain_attempt(subject: Subject) -> Explanation:
         decision=decision_of(subject),
         evaluations=evaluations_of(history),
         evaluation_note=evaluation_note(history),
-        advice=advice_of(subject),
+        advice=(*advice_of(subject), *waiting_advice(waiting)),
         runbook=runbook_of(history, subject.attempt),
         commands=commands_of(subject),
         unknown_facts=history.unknown_facts,
@@ -77,6 +85,7 @@ def _explain_attempt(subject: Subject) -> Explanation:
 def _explain_run(history: RunHistory, as_of: datetime, surroundings: Surroundings) -> Explanation:
     """A run that no attempt of which began: refused, waiting, or cancelled before its first placement."""
     spec, refused = history.spec, history.refused
+    waiting = waiting_of(history, as_of, surroundings)
     project = spec.project if spec else refused.project if refused else ""
     return Explanation(
         name=f"projects/{project or '-'}/runs/{history.run_id}",
@@ -88,7 +97,7 @@ def _explain_run(history: RunHistory, as_of: datetime, surroundings: Surrounding
         verdict=run_verdict(history),
         judged_again=None,
         violations=refused.violations if refused else (),
-        waiting=waiting_of(history, as_of, surroundings),
+        waiting=waiting,
         attempts=(),
         ran=None,
         where=None,
@@ -99,7 +108,7 @@ def _explain_run(history: RunHistory, as_of: datetime, surroundings: Surrounding
         decision=None,
         evaluations=evaluations_of(history),
         evaluation_note="",
-        advice=run_advice(history),
+        advice=(*run_advice(history), *waiting_advice(waiting)),
         runbook=runbook_of(history, None),
         commands=run_commands(history),
         unknown_facts=history.unknown_facts,
