@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from trackway_common.callers import caller_of
 from trackway_common.events import DatasetRegistered
 from trackway_proto.v1 import dataset_service_pb2 as pb
 from trackway_proto.v1.dataset_service_pb2_grpc import DatasetServiceServicer
 
 from trackway_scheduler.domain.names import project_of
-from trackway_scheduler.entrypoints.callers import caller_of
 from trackway_scheduler.entrypoints.messages import dataset_message
 from trackway_scheduler.entrypoints.paging import newest_first, page
 from trackway_scheduler.shell.opening import Opening
