@@ -13,6 +13,8 @@ from ray.util.placement_group import placement_group
 from trackway_trainer_agent.adapters import ray_cluster
 
 NAMESPACE = "trackway"
+HEAD = "node:__internal_head__"
+"""Resource that only the head has."""
 GRANTED_S = 30.0
 
 
@@ -28,6 +30,10 @@ def main() -> None:
         case "kill":
             ray.kill(ray.get_actor(argument))
             print("killed", flush=True)
+        case "find":
+            workers = [node for node in ray.nodes() if node["Alive"] and HEAD not in node["Resources"]]
+            [worker] = workers
+            print(worker["NodeID"], flush=True)
 
 
 if __name__ == "__main__":

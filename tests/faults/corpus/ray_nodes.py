@@ -40,6 +40,13 @@ def hands(stack: Stack, *order: str) -> subprocess.Popen[str]:
     return process
 
 
+def second_node_id(stack: Stack) -> str:
+    """Ray's id of the node that is not the head."""
+    command = [sys.executable, "-m", "tests.faults.corpus.ray_hands", address(stack), "find", "worker"]
+    done = subprocess.run(command, env=environment(stack), check=True, capture_output=True, text=True, timeout=60)
+    return done.stdout.split()[-1]
+
+
 @contextmanager
 def cpus_taken(stack: Stack) -> Iterator[None]:
     """Keep every CPU that the cluster has now."""
@@ -70,8 +77,9 @@ class SecondNode:
         below = psutil.Process(self._process.pid).children(recursive=True)
         return next(process for process in below if process.name() == "raylet")
 
-    def drain(self, node_id: str, seconds: int) -> None:
+    def drain(self, seconds: int) -> None:
         """Give a spot notice."""
+        node_id = second_node_id(self._stack)
         command = [str(RAY), "drain-node", f"--address={address(self._stack)}", f"--node-id={node_id}"]
         command += ["--reason=DRAIN_NODE_REASON_PREEMPTION", "--reason-message=spot capacity was reclaimed"]
         command += [f"--deadline-remaining-seconds={seconds}"]

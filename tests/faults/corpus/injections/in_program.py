@@ -16,7 +16,7 @@ PLAIN_SCRIPT = {"script": "plain.py"}
 TORCH = {"function": "torch_alone:main"}
 TORCH_SCRIPT = {"script": "torch_alone.py"}
 SDK = {"function": "with_sdk:main"}
-STALLED = {"limits": {"stall_s": 3.0}}
+STALLED = {"limits": {"stall_s": 3.0, "first_step_s": 60.0}}
 WHOLE_SHELL = '"$0" plain.py; exit $?'
 """The shell stays, and reports its child's death as a code."""
 OWN_SHM = 'mount -t tmpfs -o size=1m tmpfs /dev/shm && exec "$0" plain.py'
@@ -107,7 +107,7 @@ INJECTIONS: dict[str, Injection] = {
     "connections-cut": Injection(kind="cut", entry=TORCH),
     "device-ecc-error": Injection(kind="ecc"),
     # intent
-    "deadline-passed": Injection(spec={"limits": {"deadline_s": 20.0}}),
+    "deadline-passed": Injection(spec={"limits": {"deadline": 20}}),
     "wall-time-over": Injection(spec={"limits": {"wall_time_s": 4.0}}),
     # combinations
     "device-oom-and-resets": Injection(kind="oom-among-others", entry=TORCH),

@@ -44,7 +44,7 @@ def frozen(scene: Scene, node: SecondNode) -> None:
 def reclaimed(scene: Scene, node: SecondNode) -> None:
     """A notice; at its deadline the machine is taken."""
     raylet = node.raylet()
-    node.drain(scene.rank(0)["node"], NOTICE_S)
+    node.drain(NOTICE_S)
     deadline = time.monotonic() + NOTICE_S
     wait_until(lambda: time.monotonic() > deadline, 60, what="the notice's deadline")
     scene.send(signal.SIGKILL, raylet)
