@@ -14,7 +14,7 @@ from trackway_common.errors import CommandRejected
 from trackway_common.events import Entrypoint, EntrypointKind
 from trackway_trainer_agent.adapters.driver_process import DriverProcess
 from trackway_trainer_agent.domain.observations import SubstrateCause
-from trackway_trainer_agent.gangs import Bundle, GangName, GangRequest, Gangs, PlacementFailed, RankGone
+from trackway_trainer_agent.gangs import Bundle, GangName, GangRequest, Gangs, NotGranted, RankGone
 from trackway_trainer_agent.worker.rank_spec import RankSpec
 from trackway_trainer_agent.worker.records import LaunchFailed, RankPhase, TrainerExited, TrainerStarted
 
@@ -185,7 +185,7 @@ async def test_another_client_finds_the_gang_and_its_facts(bench: Bench) -> None
 
 
 async def test_too_much_is_refused_and_leaves_nothing(bench: Bench) -> None:
-    with pytest.raises(PlacementFailed, match="not granted"):
+    with pytest.raises(NotGranted, match="not granted"):
         await bench.gangs.create(replace(TWO, bundles=(Bundle(cpus=3),) * 2, wait_s=0.3))
     assert await bench.gangs.existing() == {}
     assert len(await bench.gangs.create(TWO)) == 2

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Protocol
@@ -12,10 +13,12 @@ from trackway_trainer_agent.domain.observations import SubstrateCause
 from trackway_trainer_agent.worker.rank_spec import RankSpec
 from trackway_trainer_agent.worker.records import DrainBatch, RankDescription, StackDump
 
+_ACTOR = re.compile(r"trackway-(.+)-(\d+)-r\d+")
+
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)
 class GangName:
-    """All ranks of one attempt."""
+    """All ranks of one attempt, named by the first that ran there."""
 
     run_id: str
     attempt: int
@@ -26,6 +29,13 @@ class GangName:
     def actor(self, rank: int) -> str:
         """Name of a rank's actor."""
         return f"{self}-r{rank}"
+
+    @staticmethod
+    def of_actor(name: str) -> GangName:
+        """The gang of an actor by its name; raises ``ValueError``."""
+        if (match := _ACTOR.fullmatch(name)) is None:
+            raise ValueError(f"{name!r} is no rank's actor")
+        return GangName(run_id=match[1], attempt=int(match[2]))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,10 +70,16 @@ class ClusterView:
     memory_bytes: int
     nodes: tuple[str, ...]
     """Ids of those that live."""
+    leaving: tuple[str, ...] = ()
+    """Ids of those that are to be taken away although somebody uses them: a spot notice."""
 
 
 class PlacementFailed(TrackwayError):
     """The cluster did not grant the gang's resources; nothing of it is left there."""
+
+
+class NotGranted(PlacementFailed):
+    """The cluster had no room for the gang in time."""
 
 
 class RankGone(TrackwayError):
@@ -96,7 +112,17 @@ class Gangs(Protocol):
         """Place the gang and start its actors; where each rank landed, in their order.
 
         Raises:
-            PlacementFailed: the resources were not granted in time, or an actor did not start.
+            NotGranted: the resources were not to be had in time.
+            PlacementFailed: an actor did not start.
+        """
+        ...
+
+    async def renew(self, gang: GangName, rank: int) -> RankDescription:
+        """Have the rank's actor forget a program that is over and be as new; one that is new stays as it is.
+
+        Raises:
+            RankGone: its actor is dead; so do the other calls to a rank.
+            CommandRejected: its program, or a save of it, is not over.
         """
         ...
 

@@ -88,8 +88,9 @@ def test_crashes_on_two_nodes_exclude_none():
     assert given.made[0].shape is None
 
 
-def test_the_only_node_of_a_pool_is_not_excluded():
-    given = after(started(), Reason.LAUNCH_FAILED, 1, "node-a", Room(nodes=1))
+@pytest.mark.parametrize("reason", [Reason.LAUNCH_FAILED, Reason.NODE_LOST])
+def test_the_only_node_of_a_pool_is_not_excluded(reason):
+    given = after(started(), reason, 1, "node-a", Room(nodes=1))
     assert given.made[0].shape is None
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from trackway_common.errors import CommandRejected, Unavailable
 from trackway_trainer_agent.domain.observations import SubstrateCause
-from trackway_trainer_agent.gangs import ClusterView, GangName, GangRequest, PlacementFailed, RankGone
+from trackway_trainer_agent.gangs import ClusterView, GangName, GangRequest, NotGranted, RankGone
 from trackway_trainer_agent.worker.rank_spec import RankSpec
 from trackway_trainer_agent.worker.records import (
     DrainBatch,
@@ -67,7 +67,7 @@ class FakeRank:
         *,
         signal: str | None = None,
         error: ErrorRecord | None = None,
-        saving: bool = False,
+        saving: tuple[str, ...] = (),
         stderr_tail: tuple[str, ...] = (),
         at_ms: int = 0,
         monotonic_ns: int = 0,
@@ -83,6 +83,7 @@ class FakeRank:
                 peak_memory_bytes=1 << 20,
                 oom_kills=0,
                 stop_requested=self.stop_requested,
+                captures_in_flight=saving,
                 started_at_ms=0,
                 ended_at_ms=at_ms,
                 monotonic_ns=monotonic_ns,
@@ -151,7 +152,7 @@ class FakeGangs:
         self._check()
         await self.remove(request.name)
         if sum(bundle.cpus for bundle in request.bundles) > self.cpus:
-            raise PlacementFailed(f"{request.bundles} were not granted within {request.wait_s} s")
+            raise NotGranted(f"{request.bundles} were not granted within {request.wait_s} s")
         self.made.append(request.name)
         self._gangs[request.name] = [FakeRank(rank) for rank in range(len(request.bundles))]
         return tuple(_description(rank) for rank in self._gangs[request.name])

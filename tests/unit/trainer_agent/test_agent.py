@@ -160,13 +160,13 @@ async def test_a_dead_actor_ends_the_attempt_with_the_clusters_words(world: Worl
     assert "health check failed" in ended.evidence[0].excerpt
 
 
-async def test_no_capacity_is_a_failed_launch_that_cost_nothing(world: World) -> None:
+async def test_no_capacity_is_no_failure_and_costs_nothing(world: World) -> None:
     world.gangs.cpus = 1.0
     async with world.agent():
         await world.place()
         ended = await world.fact(e.AttemptEnded)
     assert world.names() == ["AttemptStarting", "ResumeTargetChosen", "AttemptEnded"]
-    assert (ended.reason, ended.gpu_seconds) == (Reason.LAUNCH_FAILED, 0.0)
+    assert (ended.reason, ended.gpu_seconds) == (Reason.CAPACITY_TIMEOUT, 0.0)
     assert "not granted" in ended.cause
 
 

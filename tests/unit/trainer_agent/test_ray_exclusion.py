@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from trackway_trainer_agent.adapters.ray_exclusion import LivingNode, node_selector
-from trackway_trainer_agent.gangs import PlacementFailed
+from trackway_trainer_agent.gangs import NotGranted
 
 NODES = tuple(
     LivingNode(node_id=name * 4, host=f"host-{name}", resources={"CPU": 2.0, "memory": 100.0}) for name in "abc"
@@ -26,7 +26,7 @@ def test_living_nodes_are_excluded_by_host_or_id(excluded, selector):
 
 
 def test_a_gang_that_can_not_fit_without_them_is_refused_at_once():
-    with pytest.raises(PlacementFailed, match="without the excluded nodes host-a, host-b, host-c the cluster has 0 CPU"):
+    with pytest.raises(NotGranted, match="without the excluded nodes host-a, host-b, host-c the cluster has 0 CPU"):
         node_selector(("host-a", "host-b", "host-c"), TWO, NODES)
-    with pytest.raises(PlacementFailed, match="has 100 memory in all, the gang needs 120"):
+    with pytest.raises(NotGranted, match="has 100 memory in all, the gang needs 120"):
         node_selector(("host-a", "host-b"), [{"CPU": 0.1, "memory": 60.0}] * 2, NODES)

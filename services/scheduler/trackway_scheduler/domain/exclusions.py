@@ -22,11 +22,11 @@ def exclude(
     Args:
         node: that the end is blamed on, if any.
         decisions: on earlier ends of the run.
-        room: a pool's only living node is not excluded: nothing could be placed.
+        room: a pool of one living node is not narrowed. It may be the blamed one, come back; nothing could be placed.
     """
     if not node or node in shape.excluded_nodes or not _speaks_against(reason, node, decisions):
         return Rung(shape=shape, changes=())
-    if room.nodes == 1 and reason is not TerminationReason.NODE_LOST:
+    if room.nodes <= 1:
         return Rung(shape=shape, changes=())
     times = "twice" if reason not in AT_ONCE else "there"
     return _with(shape, (*shape.excluded_nodes, node), f"{reason} {times} on node {node}")

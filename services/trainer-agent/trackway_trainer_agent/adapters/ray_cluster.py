@@ -18,7 +18,7 @@ from ray.util.placement_group import PlacementGroup, placement_group, placement_
 from trackway_common.errors import Unavailable
 
 from trackway_trainer_agent.adapters.ray_exclusion import LivingNode, node_selector
-from trackway_trainer_agent.gangs import ClusterView, GangName, GangRequest, PlacementFailed
+from trackway_trainer_agent.gangs import ClusterView, GangName, GangRequest, NotGranted
 
 HEAD_LIMIT_S = 4
 REMOVED_LIMIT_S = 10.0
@@ -46,6 +46,8 @@ def view() -> ClusterView:
     try:
         known = global_worker.gcs_client.get_all_node_info(timeout=HEAD_LIMIT_S)
         cluster_id = global_worker.gcs_client.cluster_id.hex()
+        # Ray drains a node that is in use for one reason only: it is about to be preempted.
+        leaving = global_worker.gcs_client.get_draining_nodes(timeout=HEAD_LIMIT_S)
     except (RayError, RuntimeError, TimeoutError) as error:
         raise Unavailable(f"the cluster's head does not answer: {error}") from error
     alive = {node_id.hex(): node for node_id, node in known.items() if node.state == 0}
@@ -59,6 +61,7 @@ def view() -> ClusterView:
         accelerators=int(totals["GPU"]),
         memory_bytes=int(totals["memory"]),
         nodes=tuple(sorted(alive)),
+        leaving=tuple(sorted(leaving)),
     )
 
 
@@ -78,7 +81,7 @@ def place(request: GangRequest) -> PlacementGroup:
     """Reserve every bundle of the gang.
 
     Raises:
-        PlacementFailed: not granted in time.
+        NotGranted: not granted in time.
     """
     bundles = [_resources(bundle.cpus, bundle.accelerators, bundle.memory_bytes) for bundle in request.bundles]
     selector = node_selector(request.excluded_nodes, bundles, _living_nodes() if request.excluded_nodes else ())
@@ -86,14 +89,17 @@ def place(request: GangRequest) -> PlacementGroup:
     group = placement_group(bundles, strategy="PACK", name=str(request.name), lifetime="detached", **labels)
     if not group.wait(request.wait_s):
         free = {name: amount for name, amount in ray.available_resources().items() if name in {"CPU", "GPU", "memory"}}
-        raise PlacementFailed(f"{bundles} were not granted within {request.wait_s:g} s; free are {free}")
+        raise NotGranted(f"{bundles} were not granted within {request.wait_s:g} s; free are {free}")
     return group
 
 
 def remove_group(gang: GangName) -> None:
     """Give the gang's resources back, and wait until nothing has its name."""
     if str(gang) in _groups():
-        remove_placement_group(ray.util.get_placement_group(str(gang)))
+        try:
+            remove_placement_group(ray.util.get_placement_group(str(gang)))
+        except ValueError:
+            pass  # Removed by another call meanwhile.
     deadline = time.monotonic() + REMOVED_LIMIT_S
     while gang in existing() and time.monotonic() < deadline:
         time.sleep(0.02)
@@ -119,7 +125,7 @@ def _living_nodes() -> tuple[LivingNode, ...]:
     try:
         known = global_worker.gcs_client.get_all_node_info(timeout=HEAD_LIMIT_S)
     except (RayError, RuntimeError, TimeoutError) as error:
-        raise PlacementFailed(f"the cluster's head does not say which nodes live: {error}") from error
+        raise NotGranted(f"the cluster's head does not say which nodes live: {error}") from error
     return tuple(
         LivingNode(node_id=node_id.hex(), host=node.node_manager_hostname, resources=dict(node.resources_total))
         for node_id, node in known.items()

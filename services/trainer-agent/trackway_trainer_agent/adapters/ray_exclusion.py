@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from trackway_trainer_agent.gangs import PlacementFailed
+from trackway_trainer_agent.gangs import NotGranted
 
 NODE_ID = "ray.io/node-id"
 
@@ -26,7 +26,7 @@ def node_selector(
     """Label selector for each bundle; empty where no living node is excluded.
 
     Raises:
-        PlacementFailed: what is left could never hold the gang, so nothing is waited for.
+        NotGranted: what is left could never hold the gang, so nothing is waited for.
     """
     unwanted = sorted(node.node_id for node in nodes if {node.node_id, node.host} & set(excluded))
     if not unwanted:
@@ -36,7 +36,7 @@ def node_selector(
         need = sum(bundle.get(name, 0.0) for bundle in bundles)
         have = sum(node.resources.get(name, 0.0) for node in left)
         if have < need:
-            raise PlacementFailed(
+            raise NotGranted(
                 f"without the excluded nodes {', '.join(excluded)} the cluster has {have:g} {name} in all,"
                 f" the gang needs {need:g}"
             )

@@ -15,7 +15,7 @@ from trackway_common.errors import TrackwayError, Unavailable
 
 from trackway_trainer_agent.adapters import ray_cluster
 from trackway_trainer_agent.adapters.ray_deaths import cause_of_death
-from trackway_trainer_agent.gangs import ClusterView, GangName, GangRequest, PlacementFailed, RankGone
+from trackway_trainer_agent.gangs import ClusterView, GangName, GangRequest, NotGranted, PlacementFailed, RankGone
 from trackway_trainer_agent.worker.rank_actor import RankActor
 from trackway_trainer_agent.worker.rank_spec import RankSpec
 from trackway_trainer_agent.worker.records import DrainBatch, RankDescription, StackDump
@@ -51,9 +51,16 @@ class RayGangs:
             actors = [self._make_actor(request, group, rank) for rank in range(len(request.bundles))]
             async with asyncio.timeout(ACTOR_START_LIMIT_S):
                 return tuple(await asyncio.gather(*(_described(actor) for actor in actors)))
-        except (PlacementFailed, RayError, ValueError, TimeoutError) as error:
+        except NotGranted:
+            await self.remove(request.name)
+            raise
+        except (RayError, ValueError, TimeoutError) as error:
             await self.remove(request.name)
             raise PlacementFailed(str(error) or "the actors did not start in time") from error
+
+    async def renew(self, gang: GangName, rank: int) -> RankDescription:
+        described: RankDescription = await self._ask(gang, rank, "renew")
+        return described
 
     async def start(self, gang: GangName, rank: int, spec: RankSpec) -> None:
         await self._ask(gang, rank, "start", spec)
