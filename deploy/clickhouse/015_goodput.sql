@@ -424,3 +424,6 @@ select
   world_size, strategy, precision, keep_last, in_flight, max_attempts,
   trace_id
 from attempt_joined;
+
+-- Its place was taken by attempt_seconds.
+drop view if exists attempt_spans;

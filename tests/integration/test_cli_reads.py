@@ -13,6 +13,7 @@ from trackway_proto.v1 import (
     dataset_service_pb2,
     evaluation_facts_pb2,
     evaluation_service_pb2,
+    goodput_pb2,
     history_service_pb2,
     pool_service_pb2,
     run_facts_pb2,
@@ -85,6 +86,49 @@ def test_explain(trackway: CommandLine, fake: FakeTrackway) -> None:
     assert trackway("explain", RUN, "--postmortem").stdout == "# Incident\n"
     assert [request.name for request in fake.requests("Explain")][:2] == [f"{RUN}/2", RUN]
     assert trackway("explain", RUN, "-o", "table").exit_code == 2
+
+
+def test_goodput(trackway: CommandLine, fake: FakeTrackway) -> None:
+    parts = [
+        goodput_pb2.GoodputPart(name="productive", seconds=60.0, share=0.6),
+        goodput_pb2.GoodputPart(name="stall", seconds=0.0, share=0.0),
+        goodput_pb2.GoodputPart(name="lost", seconds=40.0, share=0.4),
+    ]
+    attempt = goodput_pb2.AttemptGoodput(
+        attempt=1, state="ENDED", reason="UNKNOWN_KILL", accelerators=2, wall_seconds=50.0, seconds=100.0, parts=parts
+    )
+    found = goodput_pb2.Goodput(
+        run_id=RUN,
+        attempts=[attempt],
+        seconds=100.0,
+        queue_seconds=2.5,
+        parts=parts,
+        largest_loss="lost",
+        hint="Save more often.",
+    )
+    fake.answers["GetGoodput"] = goodput_pb2.GetGoodputResponse(goodput=found, records_behind=1)
+    shown = trackway("train", "goodput", RUN)
+    assert shown.stdout.splitlines() == [
+        "ATTEMPT  ENDED BY      SECONDS  PRODUCTIVE    ROLLED BACK",
+        "1        UNKNOWN_KILL  100.0    60.0 (60.0%)  40.0 (40.0%)",
+        "all                    100.0    60.0 (60.0%)  40.0 (40.0%)",
+        "",
+        "In the queue: 2.5 s.",
+        "Largest loss: rolled back, 40.0 (40.0%). Save more often.",
+        "Attempt 1 opened no session: waits for data, stalls and restores can't be told from training there, and all "
+        "that was kept counts as productive.",
+    ]
+    assert "1 records behind" in shown.stderr
+    whole = trackway.json("train", "goodput", f"{RUN}/1")
+    assert (whole["attempts"][0]["parts"][2]["name"], whole["attempts"][0]["parts"][2]["share"]) == ("lost", 0.4)
+    assert yaml.safe_load(trackway("train", "goodput", RUN, "-o", "yaml").stdout) == whole
+    assert [request.name for request in fake.requests("GetGoodput")] == [RUN, f"{RUN}/1", RUN]
+
+
+def test_goodput_of_a_run_that_waits(trackway: CommandLine, fake: FakeTrackway) -> None:
+    fake.answers["GetGoodput"] = goodput_pb2.GetGoodputResponse(goodput=goodput_pb2.Goodput(run_id=RUN))
+    shown = trackway("train", "goodput", RUN)
+    assert (shown.exit_code, shown.stdout, shown.stderr) == (0, "", "No attempt was placed yet.\n")
 
 
 def test_short_names_are_resolved_by_the_scheduler(trackway: CommandLine, fake: FakeTrackway) -> None:

@@ -15,6 +15,7 @@ from trackway_common.errors import CommandRejected, NotFound, TrackwayError, Una
 from trackway_common.event_log import InMemoryEventLog
 from trackway_common.history.explain import Explanation, as_text, explain
 from trackway_common.history.fold import fold_run
+from trackway_common.history.goodput import Goodput, goodput_of
 from trackway_common.rpc_errors import as_trackway_error
 from trackway_common.settings import ClickHouseSettings
 from trackway_common.testing.run_facts import RUN_ID, START, RunFacts, append_commits, run_spec
@@ -23,6 +24,7 @@ from trackway_common.testing.run_stories import killed_and_resumed, refused
 from trackway_observer.history.reader import HistoryReader
 from trackway_proto.v1 import history_service_pb2 as pb
 from trackway_proto.v1 import vocabulary_pb2
+from trackway_proto.v1.goodput_pb2 import GetGoodputRequest
 from trackway_proto.v1.history_service_pb2_grpc import HistoryServiceStub
 
 from tests.integration.observer.serving import filled_read_model, history
@@ -198,6 +200,28 @@ async def test_the_explanation_is_the_one_of_the_facts(served: HistoryServiceStu
     assert as_text(typed) == explanation.text
     # Numbers of a Struct are doubles, and 2 is 2.0 to both.
     assert json.loads(json.dumps(fact_fields(typed))) == MessageToDict(explanation.detail)
+
+
+async def test_the_goodput_is_the_one_of_the_facts(served: HistoryServiceStub) -> None:
+    answer = await served.GetGoodput(GetGoodputRequest(name=RUN_ID))
+    expected = goodput_of(
+        fold_run(RUN_ID, killed_and_resumed().facts_only), as_of=answer.goodput.as_of.ToDatetime(tzinfo=UTC)
+    )
+    assert from_message(answer.goodput, Goodput) == expected
+    alone = await served.GetGoodput(GetGoodputRequest(name=f"{RUN_ID}/2"))
+    assert [attempt.attempt for attempt in alone.goodput.attempts] == [2]
+
+
+async def test_the_goodput_of_a_live_attempt_is_counted_so_far(served: HistoryServiceStub) -> None:
+    [attempt] = (await served.GetGoodput(GetGoodputRequest(name=OTHER))).goodput.attempts
+    assert (attempt.state, attempt.reason) == ("RUNNING", "IN_PROGRESS")
+    assert sum(part.seconds for part in attempt.parts) == pytest.approx(attempt.wall_seconds * attempt.accelerators)
+
+
+async def test_goodput_of_what_is_not_there_is_not_found(served: HistoryServiceStub) -> None:
+    error = await meaning(served.GetGoodput(GetGoodputRequest(name=f"{RUN_ID}/3")))
+    assert isinstance(error, NotFound)
+    assert f"run {RUN_ID} has no attempt 3" in str(error)
 
 
 async def test_a_run_alone_means_its_newest_attempt(served: HistoryServiceStub) -> None:

@@ -34,6 +34,9 @@ def test_numbers_begin_at_one_and_have_no_gap() -> None:
     assert [m.number for m in load_migrations()] == list(range(1, len(load_migrations()) + 1))
 
 
+_REPEATABLE = ("create table if not exists ", "create or replace view ", "drop view if exists ")
+
+
 def test_statements_bear_repetition() -> None:
     for migration in load_migrations():
         for statement in migration.statements:
@@ -42,7 +45,7 @@ def test_statements_bear_repetition() -> None:
                 changes = [line.strip() for line in code.splitlines()[1:]]
                 assert all(change.startswith("add column if not exists ") for change in changes), code
             else:
-                assert code.startswith(("create table if not exists ", "create or replace view ")), code[:60]
+                assert code.startswith(_REPEATABLE), code[:60]
 
 
 async def test_each_is_applied_once() -> None:
