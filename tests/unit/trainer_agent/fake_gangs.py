@@ -45,6 +45,8 @@ class FakeRank:
     gone: RankGone | None = None
     overdue: Overdue | None = None
     stacks: str = ""
+    drains: int = 0
+    """How often it was asked."""
     phases: PhasesMeasured | None = None
     """What its session last said of its time."""
     told: int = 0
@@ -67,7 +69,7 @@ class FakeRank:
         *,
         signal: str | None = None,
         error: ErrorRecord | None = None,
-        saving: tuple[str, ...] = (),
+        saving: bool = False,
         stderr_tail: tuple[str, ...] = (),
         at_ms: int = 0,
         monotonic_ns: int = 0,
@@ -83,7 +85,6 @@ class FakeRank:
                 peak_memory_bytes=1 << 20,
                 oom_kills=0,
                 stop_requested=self.stop_requested,
-                captures_in_flight=saving,
                 started_at_ms=0,
                 ended_at_ms=at_ms,
                 monotonic_ns=monotonic_ns,
@@ -120,6 +121,7 @@ class FakeGangs:
         self.cpus = cpus
         self.cluster_id = "cluster-1"
         self.reachable = True
+        self.leaving: tuple[str, ...] = ()
         self.program = program
         self.made: list[GangName] = []
         self._gangs: dict[GangName, list[FakeRank]] = {}
@@ -133,7 +135,7 @@ class FakeGangs:
         """Gangs that stand."""
         return set(self._gangs)
 
-    def renew(self) -> None:
+    def restart(self) -> None:
         """The head is started anew: nothing is there any more."""
         self._gangs.clear()
         self.cluster_id += "-again"
@@ -141,7 +143,12 @@ class FakeGangs:
     async def cluster(self) -> ClusterView:
         self._check()
         return ClusterView(
-            cluster_id=self.cluster_id, cpus=self.cpus, accelerators=0, memory_bytes=1 << 34, nodes=("node-1",)
+            cluster_id=self.cluster_id,
+            cpus=self.cpus,
+            accelerators=0,
+            memory_bytes=1 << 34,
+            nodes=("node-1",),
+            leaving=self.leaving,
         )
 
     async def existing(self) -> Mapping[GangName, frozenset[int]]:
@@ -157,6 +164,14 @@ class FakeGangs:
         self._gangs[request.name] = [FakeRank(rank) for rank in range(len(request.bundles))]
         return tuple(_description(rank) for rank in self._gangs[request.name])
 
+    async def renew(self, gang: GangName, rank: int) -> RankDescription:
+        found = self._rank(gang, rank)
+        if found.spec is not None:
+            if found.phase is not RankPhase.ENDED:
+                raise CommandRejected("its attempt is not over", reason="NOT_OVER")
+            self._gangs[gang][rank] = found = FakeRank(rank)
+        return _description(found)
+
     async def start(self, gang: GangName, rank: int, spec: RankSpec) -> None:
         found = self._rank(gang, rank)
         if found.spec is not None and found.spec != spec:
@@ -167,6 +182,7 @@ class FakeGangs:
 
     async def drain(self, gang: GangName, rank: int, after: int) -> DrainBatch:
         found = self._rank(gang, rank)
+        found.drains += 1
         new = tuple(item for item in found.records if item.number > after)
         found.records = [
             item

@@ -10,7 +10,7 @@ from typing import Protocol
 from trackway_common.clock import Clock
 from trackway_common.errors import Unavailable
 
-from trackway_trainer_agent.domain.observations import ClusterLost, RankLost
+from trackway_trainer_agent.domain.observations import ClusterLost, NodeLeaving, RankLost, SubstrateCause
 from trackway_trainer_agent.gangs import GangName, Gangs, RankGone
 from trackway_trainer_agent.shell.cluster_pulse import ClusterPulse
 from trackway_trainer_agent.shell.timing import Timing
@@ -30,6 +30,10 @@ class Listener(Protocol):
         """A rank's actor is dead; nothing more comes from it."""
         ...
 
+    async def node_leaving(self, seen: NodeLeaving) -> None:
+        """The cluster announced that it takes a node with ranks away; told once for each node."""
+        ...
+
     async def cluster_lost(self, seen: ClusterLost) -> None:
         """The cluster is gone with every rank; told once."""
         ...
@@ -43,6 +47,8 @@ class Watched:
     cluster_id: str
     hosts: tuple[str, ...]
     """By rank."""
+    nodes: tuple[str, ...] = ()
+    """The cluster's ids of these, by rank; empty where a gang was found running."""
 
 
 class GangWatch:
@@ -58,6 +64,8 @@ class GangWatch:
         self._timing = timing
         self._clock = clock
         self._cluster_lost = False
+        self._left: set[str] = set()
+        """Nodes whose leaving was told of."""
 
     async def run(self) -> None:
         """Follow every rank to its end."""
@@ -80,12 +88,27 @@ class GangWatch:
                 silent = True
                 await self._clock.sleep(self._timing.retry_s)
                 continue
+            await self._look_for_notice()
             await self._listener.drained(rank, batch)
             cursor, silent = batch.cursor, False
             if batch.phase is RankPhase.ENDED and not batch.more:
                 return
             if not batch.more:
                 await self._clock.sleep(self._timing.drain_every_s)
+
+    async def _look_for_notice(self) -> None:
+        view = self._pulse.view
+        for node in set(view.leaving if view is not None else ()) & (set(self._watched.nodes) - self._left):
+            self._left.add(node)
+            ranks = tuple(rank for rank, of in enumerate(self._watched.nodes) if of == node)
+            seen = NodeLeaving(
+                node=self._watched.hosts[ranks[0]],
+                cause=SubstrateCause.PREEMPTED,
+                text=f"Ray drains node {node}, which is in use: it will be preempted",
+                at_ms=self._now_ms(),
+                ranks=ranks,
+            )
+            await self._listener.node_leaving(seen)
 
     async def _lost(self, gone: RankGone) -> None:
         # On a new cluster no actor has the rank's name either: that is another end.

@@ -11,7 +11,7 @@ from trackway_common.errors import CommandRejected
 from trackway_common.events import RankHeartbeat, RankStarted
 
 from trackway_trainer_agent.domain.commands import AbandonCheckpoint, ReportFirstStep, StartAttempt, StartCheckpoint
-from trackway_trainer_agent.domain.observations import ClusterLost, Observation, RankLost
+from trackway_trainer_agent.domain.observations import ClusterLost, NodeLeaving, Observation, RankLost
 from trackway_trainer_agent.domain.saves import (
     Abandon,
     Announce,
@@ -83,6 +83,11 @@ class Recorder:
         self._observe(seen.rank, seen)
         self._reflexes.rank_ended(seen.rank, failed=True)
         await self._saves(RankOver(rank=seen.rank, why="its actor is dead"))
+
+    async def node_leaving(self, seen: NodeLeaving) -> None:
+        """Ranks go on until their node goes; why they end then is known already."""
+        log.warning("node is being taken away", extra={"node": seen.node, "ranks": list(seen.ranks)})
+        self.testimony.observations.append(seen)
 
     async def cluster_lost(self, seen: ClusterLost) -> None:
         """Every rank is dead."""
