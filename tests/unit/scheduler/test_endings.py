@@ -9,6 +9,7 @@ from trackway_common.evaluation_pack import evaluation_identity
 from trackway_common.events import (
     EvaluationPackRef,
     FinalEvaluationOrdered,
+    Limits,
     NextMove,
     Progress,
     RetryDecided,
@@ -236,3 +237,23 @@ def test_every_reason_leads_somewhere_the_state_machine_allows(reason):
     }  # fmt: skip
     assert given.made[0].why.endswith((".", ")"))
     assert given.made[0].decided_at == NOW
+
+
+@pytest.mark.parametrize(
+    ("limits", "move"),
+    [
+        (Limits(deadline=later(10_000)), NextMove.RETRY),
+        (Limits(deadline=later(1)), NextMove.STOP),
+        (Limits(deadline_s=10_000), NextMove.RETRY),
+        (Limits(deadline_s=1), NextMove.STOP),
+        (Limits(wall_time_s=1), NextMove.RETRY),
+    ],
+)
+def test_a_run_whose_deadline_comes_before_the_next_attempt_is_not_retried(limits: Limits, move: NextMove):
+    given = Given(*running(run_spec(limits=limits))).when(ended(Reason.PROCESS_CRASH))
+    decided = given.made[0]
+    assert decided.move is move
+    if move is NextMove.STOP:
+        assert decided.ledger == "deadline"
+        assert "deadline" in decided.why
+        assert isinstance(given.made[1], RunFailed)

@@ -6,6 +6,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 from trackway_common.attempt_shape import unless_declared
+from trackway_common.deadlines import deadline_of
 from trackway_common.evaluation_pack import evaluation_identity
 from trackway_common.events import (
     CheckpointRef,
@@ -30,6 +31,7 @@ from trackway_scheduler.domain.state import RunState
 
 NOTHING_TO_EVALUATE = "NOTHING_TO_EVALUATE"
 CANCEL = "cancel"
+DEADLINE = "deadline"
 _CANCELLED = frozenset({TerminationReason.CANCELLED_BY_USER, TerminationReason.CANCELLED_BY_ADMIN})
 
 
@@ -40,6 +42,7 @@ def after_end(state: RunState, spec: RunSpec, end: AttemptEnd) -> tuple[Fact, ..
         return _cancelled(state, reason, end)
     remedy = find_remedy(state, spec, end)
     ruling = rule(measured(state.ledger, end.last_committed), spec, end.attempt, reason, end.jitter, remedy)
+    ruling = _within_deadline(ruling, deadline_of(spec.limits, state.submitted_at), end.at)
     decided = _decided(state, reason, end, ruling)
     match ruling.move:
         case NextMove.RETRY:
@@ -88,6 +91,14 @@ def _cancelled(state: RunState, reason: TerminationReason, end: AttemptEnd) -> t
     ruling = Ruling(move=NextMove.STOP, ledger=CANCEL, spent=0, budget=0, backoff_s=0.0, why=why)
     token = reason if reason in _CANCELLED else TerminationReason.CANCELLED_BY_USER
     return (_decided(state, reason, end, ruling), RunCancelled(reason=token.value, ended_at=end.at))
+
+
+def _within_deadline(ruling: Ruling, deadline: datetime | None, now: datetime) -> Ruling:
+    """An attempt that could not begin before the run's deadline is none worth queuing."""
+    if ruling.move is not NextMove.RETRY or deadline is None or now + timedelta(seconds=ruling.backoff_s) < deadline:
+        return ruling
+    why = f"The run's deadline, {deadline.isoformat(timespec='seconds')}, comes before another attempt could begin."
+    return replace(ruling, move=NextMove.STOP, ledger=DEADLINE, backoff_s=0.0, why=why)
 
 
 def _decided(state: RunState, reason: TerminationReason, end: AttemptEnd, ruling: Ruling) -> RetryDecided:
