@@ -69,8 +69,9 @@ def note(outside: Outside, fact: Fact, cause: Cause) -> Outside:
     """What is known after one more fact; most facts change nothing here."""
     match fact:
         case AttemptEnded():
-            # The first end counts; whatever comes later is evidence.
-            return replace(outside, ends={fact.attempt: SeenEnd(cause=cause, fact=fact), **outside.ends})
+            # The first end counts; whatever comes later is evidence. What was observed decides nothing here.
+            end = SeenEnd(cause=cause, fact=replace(fact, observations=()))
+            return replace(outside, ends={fact.attempt: end, **outside.ends})
         case CheckpointCommitted():
             ref = fact.checkpoint
             return replace(outside, commits=(*outside.commits, ref), settled=outside.settled | {ref.nonce})
