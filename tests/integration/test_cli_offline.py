@@ -17,6 +17,7 @@ from trackway_common.errors import NotFound
 from trackway_common.event_log import InMemoryEventLog
 from trackway_common.history.explain import as_markdown, as_postmortem, as_text, explain
 from trackway_common.history.fold import fold_run
+from trackway_common.history.goodput import goodput_of
 from trackway_common.testing.run_facts import RUN_ID, START, RunFacts, append_commits, run_spec
 from trackway_common.testing.run_steps import placed, started, submitted
 from trackway_common.testing.run_stories import killed_and_resumed
@@ -48,6 +49,13 @@ def test_every_form_is_the_one_of_the_facts(folder: Path) -> None:
     assert offline(*name, "--md").stdout == as_markdown(expected)
     assert offline(*name, "--postmortem").stdout == as_postmortem(expected)
     assert json.loads(offline(*name, "--json").stdout) == fact_fields(expected)
+
+
+def test_goodput_is_the_one_of_the_facts(folder: Path) -> None:
+    expected = goodput_of(fold_run(RUN_ID, killed_and_resumed().commits), as_of=START + timedelta(hours=1))
+    told = offline("train", "goodput", RUN_ID[:9], "--log", str(folder), "-o", "json")
+    assert json.loads(told.stdout) == json.loads(json.dumps(fact_fields(expected)))
+    assert offline("train", "goodput", f"{RUN_ID}/9", "--log", str(folder)).exit_code == 2
 
 
 def test_a_run_alone_means_its_newest_attempt(folder: Path) -> None:

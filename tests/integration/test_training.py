@@ -26,6 +26,7 @@ from trackway_trainer_agent.worker.records import (
     CheckpointPersisted,
     FirstStepReported,
     LogLine,
+    PhasesMeasured,
     Record,
     StepMetrics,
 )
@@ -97,6 +98,20 @@ def steps(found: list[list[Record]]) -> list[list[int]]:
     return [[item.step for item in of(StepMetrics, each) if "loss" in dict(item.values)] for each in found]
 
 
+def measured_since_first_step(measured: PhasesMeasured | None) -> float:
+    """What a session's clock says passed since its first report."""
+    assert measured is not None
+    told = measured.phases
+    return told.data_wait_seconds + told.checkpoint_stall_seconds + told.step_seconds
+
+
+def reported_seconds(found: list[Record]) -> float:
+    """From the first report to the session's last word, by the node's wall clock."""
+    measured = ended(found).phases
+    assert measured is not None
+    return (measured.at_ms - of(FirstStepReported, found)[0].at_ms) / 1000
+
+
 def printed(found: list[Record]) -> list[str]:
     return [line.text for line in of(LogLine, found) if line.stream == "stdout"]
 
@@ -115,11 +130,14 @@ def test_killed_rank_resumes_and_another_world_size_goes_on(cluster: Cluster) ->
     assert (survived.error.source, survived.error.step) == ("sdk", 12)
     assert survived.error.monotonic_ns is not None
     assert cluster.commit(spec, found) == [5, 10]
+    assert measured_since_first_step(survived.phases) == pytest.approx(reported_seconds(found[0]), abs=0.25)
 
     hyperparameters = canonical_json({"steps": STEPS, "every": 5}).decode()
     again = replace(spec, attempt=2, epoch=2, attempt_token="token-2", hyperparameters_json=hyperparameters)
     resumed = [wait_for_end(actor) for actor in cluster.start(again, 2)]
     assert [ended(each).exit_code for each in resumed] == [0, 0]
+    assert [ended(each).phases.phases.restore_seconds > 0 for each in resumed] == [True, True]
+    assert all(capture.phases.phases.checkpoint_stall_seconds > 0 for capture in of(CheckpointCaptured, resumed[0]))
     assert printed(resumed[0])[0] == "starts at 10"
     assert of(FirstStepReported, resumed[0])[0].step == 11
     assert steps(resumed) == [list(range(11, STEPS + 1))] * 2

@@ -9,6 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from trackway.training import CheckpointIncompatible, DataCursor
 from trackway.training.permutation import shuffled
+from trackway.training.phase_clock import PhaseClock
+from trackway_common.clock import ManualClock
 
 SEEDS = st.integers(0, 2**64 - 1)
 
@@ -117,6 +119,26 @@ def test_loader_counts_what_was_handed_out_not_what_was_read_ahead() -> None:
     assert cursor.samples_consumed == 24
     order = DataCursor(seed=1, dataset_len=40, batch_size=8).order(0, 24)
     assert [item for batch in batches for item in batch] == [index**2 for index in order]
+
+
+def test_waits_for_indices_and_batches_are_counted() -> None:
+    time = ManualClock()
+    clock = PhaseClock(time.monotonic)
+    clock.step()
+
+    class Slow(Squares):
+        def __getitem__(self, index: int) -> torch.Tensor:
+            time.advance(0.5)
+            return super().__getitem__(index)
+
+    cursor = DataCursor(seed=1, dataset_len=40, batch_size=8)
+    cursor.bind(rank=0, world_size=1, clock=clock)
+    loader = cursor.loader(Slow(), num_workers=0)
+    for _ in range(3):
+        next(loader)
+        time.advance(10.0)
+    assert clock.read().data_wait_seconds == 3 * 8 * 0.5
+    assert clock.read().step_seconds == 30.0
 
 
 def test_loader_leaves_trainings_generator_alone() -> None:

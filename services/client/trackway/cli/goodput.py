@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import closing
+from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
 import click
@@ -37,20 +39,43 @@ _UNMEASURED = (
 
 @click.command()
 @click.argument("run", metavar="RUN[/ATTEMPT]")
+@click.option("--log", type=click.Path(path_type=Path), metavar="DIR", help="Compute it from an exported log, offline.")
 @common_options
-def goodput(session: Session, run: str) -> None:
+def goodput(session: Session, run: str, log: Path | None) -> None:
     """Show where the time of a run's attempts went: productive, or lost to a cause.
 
     Seconds are accelerator-seconds from placement to end; time in the queue stands beside them. Attempts that still
-    run are counted so far.
+    run are counted so far. With --log nothing is asked of any service: the folder is what `trackway log export` made.
     """
+    if log:
+        _show(session.output, _from_copy(log, run))
+        return
     with session.connect() as client:
         answer = client.goodput(run)
-    if session.output == TABLE:
-        _print(answer.goodput)
-    else:
-        print_document(session.output, document(answer.goodput))
+    _show(session.output, answer.goodput)
     tell_lag(answer.records_behind)
+
+
+def _from_copy(folder: Path, name: str) -> Goodput:
+    """The same by the same code; attempts that still ran are counted until the copy was made."""
+    from trackway_common.history.fold import fold_run
+    from trackway_common.history.goodput import goodput_of
+    from trackway_common.log_copy.reader import LogCopy
+
+    from trackway.client.names import parse_attempt, run_id
+
+    parsed = parse_attempt(name)
+    with closing(LogCopy(folder)) as copy:
+        found = run_id(parsed.run, copy.run_id)
+        history = fold_run(found, copy.commits(found))
+        return goodput_of(history, as_of=copy.manifest.exported_at, only=parsed.attempt or None)
+
+
+def _show(output: str, found: Goodput) -> None:
+    if output == TABLE:
+        _print(found)
+    else:
+        print_document(output, document(found))
 
 
 def _print(found: Goodput) -> None:
