@@ -142,12 +142,10 @@ class IndexReader:
         """Every run, oldest first."""
         return [_run_line(row) for row in self._rows("select * from runs order by run_id", ())]
 
-    def queued_before(self, compute_class: str, at: datetime, run_id: str) -> int:
-        """Runs of a compute class that were queued earlier and still waited."""
-        query = (
-            "select count(*) from runs where phase = 'QUEUED' and compute_class = ? and run_id != ? and phase_at_us < ?"
-        )
-        return int(self._rows(query, (compute_class, run_id, _microseconds(at)))[0][0])
+    def queued_before(self, pool: str, run_id: str) -> int:
+        """Runs of a pool that were submitted earlier, by the time in their ids, and still waited."""
+        query = "select count(*) from runs where phase = 'QUEUED' and pool = ? and run_id < ?"
+        return int(self._rows(query, (pool, run_id))[0][0])
 
     def holding(self, pool: str, limit: int = 8) -> list[tuple[str, int]]:
         """Runs and attempts that held a pool."""

@@ -80,17 +80,12 @@ class LogCopy:
         with _damage_told(self.folder):
             heard = self._index.heartbeats(history.run_id)
             last_seen = {number: LastSeen(at=time_of_ms(at_ms), step=step) for number, at_ms, step in heard}
-            spec, since = history.spec, history.phase_at
-            if (
-                spec is None
-                or since is None
-                or history.phase is not RunPhase.QUEUED
-                or not self.manifest.scope.everything
-            ):
+            spec, waits = history.spec, history.phase is RunPhase.QUEUED
+            if spec is None or not waits or not self.manifest.scope.everything:
                 return Surroundings(last_seen=last_seen)
             holding = self._index.holding(spec.compute.pool)
             return Surroundings(
-                ahead=self._index.queued_before(spec.compute.compute_class, since, history.run_id),
+                ahead=self._index.queued_before(spec.compute.pool, history.run_id),
                 holders=tuple(f"{short_id(run_id)}/{attempt}" for run_id, attempt in holding),
                 pool=self._pool(spec.compute.pool),
                 last_seen=last_seen,

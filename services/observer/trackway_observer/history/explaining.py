@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from datetime import datetime
 
 from trackway_common.clock import Clock
 from trackway_common.codec import decode_fact
-from trackway_common.events import PoolObserved, RunPhase
+from trackway_common.events import PoolObserved, RunPhase, RunSpec
 from trackway_common.history.explain import Explanation, Surroundings, explain
 from trackway_common.history.explain.whole_texts import whole_texts
 from trackway_common.history.fold import fold_run
@@ -22,8 +23,8 @@ from trackway_observer.history.reader import HistoryReader, ReadModel
 
 _AHEAD = """
 select count() from training_runs
-where phase = 'QUEUED' and compute_class = {class:String} and run_id != {run:String}
-  and phase_since < {since:DateTime64(6, 'UTC')}
+where phase = 'QUEUED' and compute_class in {classes:Array(String)}
+  and (submitted_at, run_id) < ({submitted:DateTime64(6, 'UTC')}, {run:String})
 """
 _HOLDERS = """
 select run_id, attempt from training_attempts
@@ -73,18 +74,20 @@ class Explaining:
     async def _surroundings(self, history: RunHistory) -> Surroundings:
         seen = await self._database.rows(_LAST_SEEN, {"run": history.run_id})
         last_seen = {number: LastSeen(at=at, step=step) for number, at, step in seen}
-        spec = history.spec
-        if spec is None or history.phase is not RunPhase.QUEUED:
+        submitted = history.submitted
+        if submitted is None or history.phase is not RunPhase.QUEUED:
             return Surroundings(last_seen=last_seen)
+        spec = submitted.spec
+        pool = await self._pool(spec.compute.pool)
         return Surroundings(
-            ahead=await self._ahead(history, spec.compute.compute_class),
+            ahead=await self._ahead(history.run_id, submitted.submitted_at, _classes(spec, pool)),
             holders=await self._holders(spec.compute.pool),
-            pool=await self._pool(spec.compute.pool),
+            pool=pool,
             last_seen=last_seen,
         )
 
-    async def _ahead(self, history: RunHistory, compute_class: str) -> int:
-        place = {"class": compute_class, "run": history.run_id, "since": history.phase_at}
+    async def _ahead(self, run_id: str, submitted_at: datetime, classes: Sequence[str]) -> int:
+        place = {"classes": classes, "run": run_id, "submitted": submitted_at}
         rows = await self._database.rows(_AHEAD, place)
         return int(rows[0][0])
 
@@ -96,3 +99,9 @@ class Explaining:
     async def _holders(self, pool: str) -> tuple[str, ...]:
         rows = await self._database.rows(_HOLDERS, {"pool": pool})
         return tuple(f"{short_id(run_id)}/{attempt}" for run_id, attempt in rows)
+
+
+def _classes(spec: RunSpec, pool: PoolObserved | None) -> list[str]:
+    """Compute classes that share the run's pool, as far as the pool told."""
+    offered = {offer.compute_class for offer in pool.offers} if pool else set()
+    return sorted({spec.compute.compute_class, *offered})
