@@ -44,6 +44,9 @@ class ActorGangs:
         self.actors[request.name] = made
         return tuple([await asyncio.to_thread(actor.describe) for actor in made])
 
+    async def renew(self, gang: GangName, rank: int) -> RankDescription:
+        return await self._ask(gang, rank, lambda actor: actor.renew())
+
     async def start(self, gang: GangName, rank: int, spec: RankSpec) -> None:
         await self._ask(gang, rank, lambda actor: actor.start(spec))
 

@@ -26,6 +26,7 @@ from trackway_trainer_agent.adapters.driver_calls import (
     ListGangs,
     Order,
     RemoveGang,
+    RenewRank,
     ShowStacks,
     StartRank,
     StopRank,
@@ -81,6 +82,8 @@ async def carry_out(gangs: Gangs, order: Order) -> object:
             return await gangs.existing()
         case CreateGang():
             return await gangs.create(order.request)
+        case RenewRank():
+            return await gangs.renew(order.gang, order.rank)
         case StartRank():
             await gangs.start(order.gang, order.rank, order.spec)
         case DrainRank():

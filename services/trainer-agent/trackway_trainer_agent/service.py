@@ -29,6 +29,7 @@ from trackway_trainer_agent.shell.attempts import Attempts
 from trackway_trainer_agent.shell.cluster_pulse import BEAT_S, ClusterPulse
 from trackway_trainer_agent.shell.heartbeat import announce
 from trackway_trainer_agent.shell.timing import Timing
+from trackway_trainer_agent.shell.warm_gangs import WarmGangs
 from trackway_trainer_agent.worker.environment_report import observe_environment
 
 SERVICE = "trainer-agent"
@@ -84,6 +85,7 @@ async def _attempts(
         writer_id=writer_id,
         agent_id=settings.agent.agent_id,
         gangs=gangs,
+        warm=WarmGangs(clock),
         pulse=ClusterPulse(gangs, clock, partial(_listening, settings.ray.address)),
         sender=RequestSender(event_log, writer_id, clock, uuid7),
         store=await asyncio.to_thread(open_store, settings.store.url),

@@ -14,7 +14,7 @@ async def test_a_new_head_means_that_the_placement_is_gone(world: World) -> None
     async with world.agent():
         await world.place()
         await world.fact(e.AttemptStarted)
-        world.gangs.renew()
+        world.gangs.restart()
         ended = await world.fact(e.AttemptEnded)
     assert ended.reason is Reason.NODE_LOST
     assert "cluster-1-again" in ended.cause
@@ -29,7 +29,7 @@ async def test_no_head_for_ten_seconds_means_the_same(world: World) -> None:
         ended = await world.fact(e.AttemptEnded)
         assert ended.reason is Reason.NODE_LOST
         assert (ended.ended_at - gone_at).total_seconds() >= 10.0
-        world.gangs.renew()
+        world.gangs.restart()
         world.gangs.reachable = True
         await world.place(2)
         await world.fact(e.AttemptStarted, attempt=2)

@@ -126,7 +126,7 @@ async def test_a_capture_that_went_with_its_actor_is_given_up_by_the_next_agent(
         for rank in (0, 1):
             world.rank(rank).exit(signal="SIGKILL", saving=True)
         await world.fact(e.AttemptEnded)
-    world.gangs.renew()
+    world.gangs.restart()
     async with world.agent():
         abandoned = await world.fact(e.CheckpointAbandoned)
         await world.place(2, captures_in_flight=("abcd",))

@@ -29,6 +29,7 @@ from trackway_trainer_agent.shell.attempt_writer import Claims
 from trackway_trainer_agent.shell.attempts import Attempts
 from trackway_trainer_agent.shell.cluster_pulse import ClusterPulse
 from trackway_trainer_agent.shell.timing import Timing
+from trackway_trainer_agent.shell.warm_gangs import WarmGangs
 
 from tests.support.tasks import cancel
 from tests.unit.trainer_agent.fake_gangs import FakeGangs, FakeRank
@@ -140,6 +141,7 @@ class World:
             writer_id=writer_id,
             agent_id=AGENT,
             gangs=self.gangs,
+            warm=WarmGangs(self.clock),
             pulse=ClusterPulse(self.gangs, self.clock, self._is_listening),
             sender=RequestSender(self.log, writer_id, self.clock, uuid7),
             store=self.store,

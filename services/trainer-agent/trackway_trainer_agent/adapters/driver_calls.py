@@ -35,6 +35,14 @@ class CreateGang:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class RenewRank:
+    """``Gangs.renew``."""
+
+    gang: GangName
+    rank: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class StartRank:
     """``Gangs.start``."""
 
@@ -85,7 +93,16 @@ class RemoveGang:
 
 
 Order: TypeAlias = (
-    ViewCluster | ListGangs | CreateGang | StartRank | DrainRank | ShowStacks | StopRank | KillRank | RemoveGang
+    ViewCluster
+    | ListGangs
+    | CreateGang
+    | RenewRank
+    | StartRank
+    | DrainRank
+    | ShowStacks
+    | StopRank
+    | KillRank
+    | RemoveGang
 )
 
 

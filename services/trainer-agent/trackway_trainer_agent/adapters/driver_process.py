@@ -23,6 +23,7 @@ from trackway_trainer_agent.adapters.driver_calls import (
     ListGangs,
     Order,
     RemoveGang,
+    RenewRank,
     ShowStacks,
     StartRank,
     StopRank,
@@ -71,6 +72,9 @@ class DriverProcess:
         # The driver's own limits add up to more than the wait for the placement.
         made = await self._call(CreateGang(request=request), request.wait_s + 10 * CALL_LIMIT_S)
         return cast("tuple[RankDescription, ...]", made)
+
+    async def renew(self, gang: GangName, rank: int) -> RankDescription:
+        return cast("RankDescription", await self._call(RenewRank(gang=gang, rank=rank), CALL_LIMIT_S))
 
     async def start(self, gang: GangName, rank: int, spec: RankSpec) -> None:
         await self._call(StartRank(gang=gang, rank=rank, spec=spec), CALL_LIMIT_S)

@@ -12,11 +12,16 @@ from trackway_common.events import (
     AttemptWrittenOff,
     CancelRequested,
     Fact,
+    NextMove,
+    RetryDecided,
     RunCancelled,
     RunSpec,
     RunSubmitted,
     TerminationReason,
 )
+
+SOON_S = 40.0
+"""A gang is kept over a backoff up to this: over a longer one its resources serve others better."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,6 +45,17 @@ class RunOrders:
     """Holds for every attempt of the run."""
     written_off: Mapping[int, StopOrder] = field(default_factory=lambda: MappingProxyType({}))
     """By attempt."""
+    decided: Mapping[int, RetryDecided] = field(default_factory=lambda: MappingProxyType({}))
+    """By the attempt that had ended."""
+
+    def next_comes_soon(self, attempt: int, agent_id: str) -> bool:
+        """Another attempt may still be placed with this agent before long, as far as was told."""
+        if self.stop_order(attempt) is not None:
+            return False
+        placed, decided = self.placed.get(attempt + 1), self.decided.get(attempt)
+        if placed is not None:
+            return placed.agent_id == agent_id
+        return decided is None or (decided.move is NextMove.RETRY and decided.backoff_seconds <= SOON_S)
 
     def stop_order(self, attempt: int) -> StopOrder | None:
         """Why the attempt is to end, if it is."""
@@ -66,6 +82,8 @@ def evolve(orders: RunOrders, fact: Fact) -> RunOrders:
             why = f"the run was cancelled: {fact.reason}" if fact.reason else "the run was cancelled"
             order = orders.cancelled or StopOrder(reason=TerminationReason.CANCELLED_BY_USER, why=why)
             return replace(orders, cancelled=order)
+        case RetryDecided():
+            return replace(orders, decided=MappingProxyType({**orders.decided, fact.attempt: fact}))
         case AttemptWrittenOff():
             order = StopOrder(reason=fact.reason, why="the scheduler wrote this attempt off")
             return replace(orders, written_off=MappingProxyType({**orders.written_off, fact.attempt: order}))

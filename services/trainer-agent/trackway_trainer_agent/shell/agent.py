@@ -23,6 +23,7 @@ from trackway_trainer_agent.domain.orders import initial as no_orders
 from trackway_trainer_agent.gangs import GangName
 from trackway_trainer_agent.shell.attempt_task import AttemptTask
 from trackway_trainer_agent.shell.attempts import Attempts
+from trackway_trainer_agent.shell.bring_up import gang_of
 from trackway_trainer_agent.shell.leftovers import unresolved
 from trackway_trainer_agent.shell.plan import Assignment
 from trackway_trainer_agent.shell.second_look import Judge
@@ -45,6 +46,7 @@ class Agent:
             clock=attempts.clock,
         )
         self._gangs = attempts.gangs
+        self._warm = attempts.warm
         self._agent_id = attempts.agent_id
         self._make_task = attempts.task
         self._clock = attempts.clock
@@ -105,6 +107,8 @@ class Agent:
                 stream = attempt_stream(run_id, attempt)
                 if self._has_work(orders, attempt):
                     self._ensure(tasks, orders, attempt)
+                if not orders.next_comes_soon(attempt, self._agent_id) and attempt == max(self._mine(orders)):
+                    self._warm.withdraw(run_id)
                 order = orders.stop_order(attempt)
                 if order is not None and stream in self.attempts:
                     self.attempts[stream].stop(order)
@@ -159,7 +163,14 @@ class Agent:
 
     def _clear_if_over(self, tasks: asyncio.TaskGroup, gang: GangName) -> None:
         """A gang that was being made when its attempt was called off may come to stand after it was removed."""
-        stream, orders = attempt_stream(gang.run_id, gang.attempt), self._orders.get(gang.run_id)
-        mine = orders is not None and gang.attempt in self._mine(orders)
-        if orders is not None and mine and self.state(stream).phase is Phase.ENDED:
-            self._ensure(tasks, orders, gang.attempt)
+        orders = self._orders.get(gang.run_id)
+        if orders is None or gang.attempt not in self._mine(orders) or self._warm.taken_by(gang.run_id) == gang:
+            return
+        attempt = self._newest_in(gang, orders)
+        if self.state(attempt_stream(gang.run_id, attempt)).phase is Phase.ENDED:
+            self._ensure(tasks, orders, attempt)
+
+    def _newest_in(self, gang: GangName, orders: RunOrders) -> int:
+        """The last attempt that is known to have run in the gang: it may have taken it over."""
+        states = ((attempt, self.state(attempt_stream(gang.run_id, attempt))) for attempt in self._mine(orders))
+        return max((attempt for attempt, state in states if gang_of(state) == gang), default=gang.attempt)

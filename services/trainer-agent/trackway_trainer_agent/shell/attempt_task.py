@@ -5,33 +5,37 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Coroutine, Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import TypeVar
 
 from trackway_common.checkpoint.commit_log import CommitLog
 from trackway_common.errors import Fenced, TrackwayError, Unavailable
 from trackway_common.events import CheckpointRef, TerminationReason
+from trackway_common.ids import attempt_stream
 from trackway_common.request_sender import RequestSender
 from trackway_common.telemetry import span
 
 from trackway_trainer_agent.domain.attempt import Phase
 from trackway_trainer_agent.domain.bounding import bounded
-from trackway_trainer_agent.domain.classify import classify
+from trackway_trainer_agent.domain.classify import Classification, classify
 from trackway_trainer_agent.domain.commands import BeginAttempt, EndAttempt, StopAttempt
 from trackway_trainer_agent.domain.observations import LaunchProblem, LaunchStage, Observation, StopOrdered
 from trackway_trainer_agent.domain.orders import StopOrder
 from trackway_trainer_agent.gangs import Gangs
 from trackway_trainer_agent.shell.attempt_desk import AttemptDesk
 from trackway_trainer_agent.shell.attempt_writer import Owner
-from trackway_trainer_agent.shell.bring_up import Granted, LaunchFailed, found, patiently, place
+from trackway_trainer_agent.shell.bring_up import Granted, LaunchFailed, found, place, remove
 from trackway_trainer_agent.shell.cluster_pulse import ClusterPulse
 from trackway_trainer_agent.shell.fencing import choose_target, resolve_captures
 from trackway_trainer_agent.shell.keeping import keep
 from trackway_trainer_agent.shell.leftovers import clear_leftovers
 from trackway_trainer_agent.shell.limits import deadline_of, stop_after_wall_time, stop_at_deadline
 from trackway_trainer_agent.shell.live_gang import LiveGang
+from trackway_trainer_agent.shell.plan import gang_request
 from trackway_trainer_agent.shell.receipt import receipt
 from trackway_trainer_agent.shell.testimony import Testimony
+from trackway_trainer_agent.shell.warm_gangs import Kept, WarmGangs, worth_keeping
 
 log = logging.getLogger(__name__)
 
@@ -55,6 +59,7 @@ class AttemptTask:
         desk: AttemptDesk,
         owner: Owner,
         gangs: Gangs,
+        warm: WarmGangs,
         pulse: ClusterPulse,
         commit_log: CommitLog,
         sender: RequestSender,
@@ -64,6 +69,7 @@ class AttemptTask:
         self.desk = desk
         self._owner = owner
         self._gangs = gangs
+        self._warm = warm
         self._pulse = pulse
         self._commit_log = commit_log
         self._sender = sender
@@ -99,7 +105,7 @@ class AttemptTask:
     async def _run(self) -> None:
         await self.desk.writer.claim(self.desk.timing.retry_s)
         if self.desk.state.phase is Phase.ENDED:
-            await clear_leftovers(self.desk, self._gangs, self._pulse)
+            await clear_leftovers(self.desk, self._gangs, self._warm, self._pulse, fenced_off=self._fenced_off())
             return
         await self._begin()
         try:
@@ -128,7 +134,13 @@ class AttemptTask:
     async def _prepare(self) -> Granted:
         await resolve_captures(self.desk, self._owner)
         await choose_target(self.desk, self._commit_log, self._sender)
-        return await place(self.desk, self._gangs, self._pulse, self._store_url)
+        return await place(self.desk, self._gangs, self._warm, self._pulse, self._store_url)
+
+    def _fenced_off(self) -> bool:
+        """The next attempt's fence is up: what this one captured can't be committed any more."""
+        assignment = self.desk.assignment
+        following = self._owner.state(attempt_stream(assignment.run_id, assignment.attempt + 1))
+        return following is not None and following.resume_chosen
 
     async def _attend(self, granted: Granted) -> None:
         desk = self.desk
@@ -144,11 +156,24 @@ class AttemptTask:
             live.begin(tasks)
             seen = await live.observations()
             saves = await live.open_saves(desk.timing.saves_before_end_s)
-            await self._end(seen, live.testimony, granted.at, saves)
-            await live.clear()
+            with self._warm.offering(desk.assignment.run_id):
+                verdict = await self._end(seen, live.testimony, granted.at, saves)
+                await live.settle()
+                await self._leave(live, granted, verdict)
             for helper in helpers:
                 helper.cancel()
         self.live = None
+
+    async def _leave(self, live: LiveGang, granted: Granted, verdict: Classification) -> None:
+        """Leave the gang to the next attempt, or give it back."""
+        request = gang_request(self.desk.assignment, self.desk.timing.placement_wait_s)
+        kept = Kept(request=replace(request, name=granted.watched.gang), cluster_id=granted.watched.cluster_id)
+        if live.idle and worth_keeping(verdict) and self._order is None and await self._warm.was_taken(kept):
+            log.info("gang left to the next attempt", extra={"gang": str(granted.watched.gang)})
+        else:
+            self._warm.withdraw(request.name.run_id)
+            await remove(self.desk, self._gangs, self._warm, granted.watched.gang)
+            log.info("gang removed", extra={"gang": str(granted.watched.gang)})
 
     async def _end_at_wall_time(self, granted_at: datetime) -> None:
         limits = self.desk.assignment.spec.limits
@@ -170,7 +195,7 @@ class AttemptTask:
 
     async def _end(
         self, seen: Sequence[Observation], told: Testimony, granted_at: datetime | None, saves: tuple[str, ...]
-    ) -> None:
+    ) -> Classification:
         world_size = self.desk.assignment.world_size
         seen = [bounded(one) for one in seen]
         verdict = classify(world_size, seen)
@@ -190,6 +215,7 @@ class AttemptTask:
         self.desk.spool.close()
         extra = {"stream": self.desk.writer.stream, "reason": verdict.reason.value, "cause": verdict.cause}
         log.info("attempt ended", extra=extra)
+        return verdict
 
     async def _flush_telemetry(self) -> None:
         """What was measured before the end is better sent before it; an outage of the topic delays nothing."""
@@ -224,8 +250,9 @@ class AttemptTask:
         task.cancel()
 
     async def _remove_gang(self) -> None:
-        gang = self.desk.assignment.gang
-        await patiently(lambda: self._gangs.remove(gang), self.desk.clock, self.desk.timing.retry_s)
+        own = self.desk.assignment.gang
+        for gang in {own, self._warm.taken_by(own.run_id) or own}:
+            await remove(self.desk, self._gangs, self._warm, gang)
 
     async def _give_up(self) -> None:
         problem = LaunchProblem(

@@ -22,6 +22,7 @@ from trackway_trainer_agent.shell.commit_desk import CommitDesk
 from trackway_trainer_agent.shell.plan import Assignment
 from trackway_trainer_agent.shell.telemetry_outbox import TelemetryOutbox
 from trackway_trainer_agent.shell.timing import Timing
+from trackway_trainer_agent.shell.warm_gangs import WarmGangs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,6 +35,7 @@ class Attempts:
     writer_id: str
     agent_id: str
     gangs: Gangs
+    warm: WarmGangs
     pulse: ClusterPulse
     sender: RequestSender
     store: ObjectStore
@@ -48,6 +50,7 @@ class Attempts:
             desk=self._desk(assignment),
             owner=self.owner,
             gangs=self.gangs,
+            warm=self.warm,
             pulse=self.pulse,
             commit_log=self._commit_log(assignment),
             sender=self.sender,

@@ -9,28 +9,34 @@ from trackway_trainer_agent.domain.attempt import AttemptState, SavePhase
 from trackway_trainer_agent.domain.commands import AbandonCheckpoint
 from trackway_trainer_agent.gangs import Gangs
 from trackway_trainer_agent.shell.attempt_desk import AttemptDesk
-from trackway_trainer_agent.shell.bring_up import found, patiently
+from trackway_trainer_agent.shell.bring_up import found, patiently, remove
 from trackway_trainer_agent.shell.cluster_pulse import ClusterPulse
 from trackway_trainer_agent.shell.live_gang import LiveGang
+from trackway_trainer_agent.shell.warm_gangs import WarmGangs
 
 log = logging.getLogger(__name__)
 
 
-async def clear_leftovers(desk: AttemptDesk, gangs: Gangs, pulse: ClusterPulse) -> None:
-    """Finish what can be finished of the attempt's captures, give up the rest, remove the gang."""
-    gang = desk.assignment.gang
+async def clear_leftovers(
+    desk: AttemptDesk, gangs: Gangs, warm: WarmGangs, pulse: ClusterPulse, *, fenced_off: bool
+) -> None:
+    """Finish what can be finished of the attempt's captures, give up the rest, remove the gang.
+
+    Once the next attempt's fence is up nothing can be finished, and its actors may already be that attempt's.
+    """
     existing = await patiently(gangs.existing, desk.clock, desk.timing.retry_s)
     granted = found(desk)
-    if granted is not None and unresolved(desk.state) and gang in existing:
+    gang = granted.watched.gang if granted is not None else desk.assignment.gang
+    if not fenced_off and granted is not None and unresolved(desk.state) and gang in existing:
         live = LiveGang(desk, gangs, pulse, granted)
         async with asyncio.TaskGroup() as tasks:
             requests = tasks.create_task(desk.commits.run(desk.timing.retry_s), name="commit requests")
             live.begin(tasks)
             await live.observations()
-            await live.clear()
+            await live.settle()
             requests.cancel()
-    elif gang in existing:
-        await patiently(lambda: gangs.remove(gang), desk.clock, desk.timing.retry_s)
+    if gang in existing:
+        await remove(desk, gangs, warm, gang)
     await _give_up_rest(desk)
 
 

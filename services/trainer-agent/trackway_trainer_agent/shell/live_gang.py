@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable
 from trackway_common.errors import Unavailable
 
 from trackway_trainer_agent.domain.commands import AbandonCheckpoint, StopAttempt
-from trackway_trainer_agent.domain.observations import Observation, RankSilent
+from trackway_trainer_agent.domain.observations import ClusterLost, Observation, RankLost, RankSilent
 from trackway_trainer_agent.domain.orders import StopOrder
 from trackway_trainer_agent.domain.saves import Save
 from trackway_trainer_agent.gangs import Gangs, RankGone
@@ -87,16 +87,21 @@ class LiveGang:
             log.info("commit log not read", extra={"error": str(error)})
         return (*self._recorder.book.in_flight, *(save.nonce for save in awaited))
 
-    async def clear(self) -> None:
-        """Let captures be saved and committed, within their limits; then remove the gang."""
+    async def settle(self) -> None:
+        """Let captures be saved and committed, within their limits; nothing is followed any more then."""
         assert self._following is not None
-        following, gang, timing = self._following, self._granted.watched.gang, self._desk.timing
+        following, timing = self._following, self._desk.timing
         await self._until(lambda: following.done() or not self._recorder.book.in_flight, timing.captures_deadline_s)
-        await self._recorder.give_up_saves("its actor was removed")
+        await self._until(following.done, timing.saves_before_end_s)
+        await self._recorder.give_up_saves("its attempt is over")
         await self._commit_rest()
-        await patiently(lambda: self._gangs.remove(gang), self._desk.clock, timing.retry_s)
         following.cancel()
-        log.info("gang removed", extra={"gang": str(gang)})
+
+    @property
+    def idle(self) -> bool:
+        """Every actor lives, and has told that its program and its saves are over."""
+        lost = any(isinstance(seen, RankLost | ClusterLost) for seen in self.testimony.observations)
+        return self._following is not None and self._following.done() and not self._following.cancelled() and not lost
 
     async def _commit_rest(self) -> None:
         """Give the checkpointer its time for what it has not answered; what it refused is given up."""
