@@ -75,6 +75,7 @@ def commands_of(subject: Subject) -> tuple[Command, ...]:
             command=f"trackway train logs {name}{blamed}{' --follow' if running else ''}",
         ),
         Command(purpose="see every column of the receipt", command=f"trackway attempt show {name}"),
+        Command(purpose="see where the run's time went", command=f"trackway train goodput {history.run_id}"),
         *(_whole_text(digest) for digest in evidence_blobs(subject.attempt)),
     ]
     if history.checkpoints:
