@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict
 
 import pytest
-from trackway_common.rank_protocol.phases import Phases, read_phases
+from trackway_common.rank_protocol.phases import Phases, read_moment_ms, read_phases
 
 
 def test_what_was_written_is_read() -> None:
@@ -18,6 +18,12 @@ def test_what_was_written_is_read() -> None:
 def test_what_is_no_time_is_refused(value: object) -> None:
     with pytest.raises(ValueError, match="step_seconds"):
         read_phases({"step_seconds": value})
+
+
+@pytest.mark.parametrize("value", [-1, 10**30, 1.5, "0", None, True])
+def test_what_is_no_moment_is_refused(value: object) -> None:
+    with pytest.raises(ValueError, match="at_ms"):
+        read_moment_ms(value)
 
 
 def test_an_unknown_phase_is_refused_by_name() -> None:

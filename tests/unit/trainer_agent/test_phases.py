@@ -33,7 +33,7 @@ def test_the_rank_that_waited_longest_counts_as_a_whole() -> None:
     assert (phases.rank, phases.data_wait_seconds, phases.checkpoint_stall_seconds) == (1, 20.0, 0.0)
     assert phases.step_seconds == 80.0
     assert phases.restore_seconds == 9.0
-    assert phases.measured_at == fast.measured_at
+    assert phases.measured_at == slow.measured_at
 
 
 def test_without_a_session_nothing_is_known() -> None:

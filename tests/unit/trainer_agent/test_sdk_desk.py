@@ -24,6 +24,7 @@ from trackway_common.rank_protocol.messages import (
     StageRequested,
     Staging,
 )
+from trackway_common.rank_protocol.phases import Phases
 from trackway_trainer_agent.worker.journal import Journal
 from trackway_trainer_agent.worker.rank_spec import RankSpec
 from trackway_trainer_agent.worker.record_buffer import RecordBuffer
@@ -32,6 +33,7 @@ from trackway_trainer_agent.worker.records import (
     CheckpointCaptured,
     CheckpointPersisted,
     FirstStepReported,
+    PhasesMeasured,
     StepMetrics,
 )
 from trackway_trainer_agent.worker.saver import Saver
@@ -148,6 +150,35 @@ def test_first_report_is_a_fact(connect: Callable[[], Trainer], journal: Journal
         StepMetrics(step=5, values=(("loss", 1.0),), at_ms=11),
     ]
     assert journal.last_step == 5
+
+
+def test_a_session_s_last_word_of_its_time_is_kept(connect: Callable[[], Trainer], journal: Journal) -> None:
+    assert journal.drain(0, 1).phases is None
+    trainer = connect()
+    trainer.ask(Hello(version=PROTOCOL_VERSION, pid=1, dumps_stacks=True))
+    opened = journal.drain(0, 1).phases
+    assert opened is not None
+    assert opened.phases == Phases()
+    trainer.channel.send(Report(step=4, values={}, at_ms=10, phases={"data_wait_seconds": 1.5, "step_seconds": 3}))
+    staged(trainer, SHARD)
+    assert journal.drain(0, 1).phases == PhasesMeasured(
+        phases=Phases(data_wait_seconds=1.5, step_seconds=3.0), at_ms=10
+    )
+    assert trainer.ask(captured(phases={"checkpoint_stall_seconds": 0.5}, at_ms=20)) == Accepted()
+    [capture] = [record for record in told(journal) if isinstance(record, CheckpointCaptured)]
+    assert capture.phases == journal.phases == PhasesMeasured(phases=Phases(checkpoint_stall_seconds=0.5), at_ms=20)
+
+
+@pytest.mark.parametrize("wrong", [{"phases": {"step_seconds": -1}}, {"phases": {"idle": 1}}, {"at_ms": 10**20}])
+def test_a_time_that_is_none_ends_the_conversation_and_is_not_kept(
+    connect: Callable[[], Trainer], journal: Journal, wrong: dict[str, object]
+) -> None:
+    trainer = connect()
+    trainer.channel.send(Report(**({"step": 4, "values": {}, "at_ms": 10} | wrong)))
+    with pytest.raises((PeerGone, ConnectionError)):
+        trainer.channel.receive()
+    assert told(journal) == []
+    assert journal.phases is None
 
 
 def test_capture_becomes_durable(connect: Callable[[], Trainer], journal: Journal) -> None:

@@ -82,6 +82,7 @@ class ActorKeeper:
             blocked_seconds=time.monotonic() - begun_s,
             metrics=capture.metrics,
             phases=asdict(capture.clock.read()),
+            at_ms=time.time_ns() // 1_000_000,
         )
         answer, _ = self._ask(message)
         if not isinstance(answer, Accepted):

@@ -78,6 +78,8 @@ class Captured:
     metrics: Mapping[str, float]
     phases: Mapping[str, float] = field(default_factory=dict)
     """Members of ``Phases`` when the copy was done."""
+    at_ms: int = 0
+    """When that was, by the node's wall clock."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

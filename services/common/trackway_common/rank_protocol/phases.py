@@ -8,6 +8,8 @@ from dataclasses import dataclass, fields
 
 MAX_SECONDS = 1e9
 """Thirty years: whatever says more is not a clock."""
+MAX_MOMENT_MS = 9_000_000_000_000
+"""Year 2255, as everywhere in the log."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,6 +35,17 @@ def read_phases(members: Mapping[str, object]) -> Phases:
     if strange := sorted(members.keys() - known):
         raise ValueError(f"phases have no {strange[0]!r}")
     return Phases(**{name: _seconds(name, value) for name, value in members.items()})
+
+
+def read_moment_ms(value: object) -> int:
+    """Milliseconds since 1970 as a message holds them.
+
+    Raises:
+        ValueError: a value that is no such time.
+    """
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= MAX_MOMENT_MS:
+        raise ValueError(f"at_ms is {str(value)[:40]!r}, not a time in milliseconds")
+    return value
 
 
 def _seconds(name: str, value: object) -> float:

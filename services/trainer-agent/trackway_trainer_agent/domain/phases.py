@@ -10,7 +10,7 @@ from trackway_common.events import PhaseSeconds
 
 
 def attempt_phases(ranks: Iterable[PhaseSeconds | None]) -> PhaseSeconds | None:
-    """The clocks of the rank that waited longest for data and checkpoints; its moment is the newest of all.
+    """The clocks of the rank that waited longest for data and checkpoints, at its own moment.
 
     In synchronous training the others stand still while one waits, so its clocks are the attempt's, and as one rank's
     they add up. Restores run side by side before the first step: the slowest counts. None: no rank opened a session.
@@ -20,7 +20,7 @@ def attempt_phases(ranks: Iterable[PhaseSeconds | None]) -> PhaseSeconds | None:
         return None
     slowest = max(measured, key=lambda phases: (_waited_seconds(phases), -phases.rank))
     restore_seconds = max(phases.restore_seconds for phases in measured)
-    return replace(slowest, restore_seconds=restore_seconds, measured_at=newest(measured))
+    return replace(slowest, restore_seconds=restore_seconds)
 
 
 def newest(measured: Iterable[PhaseSeconds]) -> datetime:

@@ -20,7 +20,7 @@ from trackway_common.rank_protocol.messages import (
     StageRequested,
     Staging,
 )
-from trackway_common.rank_protocol.phases import Phases, read_phases
+from trackway_common.rank_protocol.phases import Phases, read_moment_ms, read_phases
 from trackway_common.rank_protocol.staging_memory import create_staging, grow_staging, map_staging
 
 from trackway_trainer_agent.worker.journal import Journal, now_ms
@@ -49,8 +49,9 @@ class SdkDesk:
             case Hello():
                 channel.send(self._greet(message))
             case Report():
-                self._journal.step(message.step, message.values, message.at_ms)
-                self._journal.measured(read_phases(message.phases), message.at_ms)
+                at_ms, phases = read_moment_ms(message.at_ms), read_phases(message.phases)
+                self._journal.step(message.step, message.values, at_ms)
+                self._journal.measured(phases, at_ms)
             case StageRequested():
                 size_bytes = self._stage(message.size_bytes)
                 channel.send(Staging(size_bytes=size_bytes), descriptor=self._staging)
@@ -99,7 +100,7 @@ class SdkDesk:
             if captured.size_bytes > os.fstat(self._staging).st_size:
                 return Refused(why="more was captured than the staging memory holds")
             cursor = cursor_record(captured)
-            measured = self._journal.measured(read_phases(captured.phases), now_ms())
+            measured = self._journal.measured(read_phases(captured.phases), read_moment_ms(captured.at_ms) or now_ms())
             self._journal.fact(
                 CheckpointCaptured(
                     step=captured.step,
