@@ -41,6 +41,27 @@ def test_a_killed_worker_is_resumed_and_its_loss_curve_is_bit_equal(client, tmp_
     expected = losses(client, straight)
     assert len(expected) == 60
     assert losses(client, hurt) == expected
+    check_goodput(client, hurt)
+
+
+def check_goodput(client, run_id: str) -> None:
+    """Every accelerator-second of a killed attempt and of its retry has one use."""
+    found = client.goodput(run_id).goodput
+    held = sum(attempt.wall_seconds * attempt.accelerators for attempt in found.attempts)
+    assert sum(part.seconds for part in found.parts) == pytest.approx(held, rel=0.01)
+    killed, retry = ({part.name: part.seconds for part in attempt.parts} for attempt in found.attempts)
+    assert killed["lost"] > 0
+    assert killed["productive"] > 0
+    assert killed["stall"] > 0
+    assert retry["restore"] > 0
+    assert (retry["lost"], retry["uncommitted"]) == (0, 0)
+    assert killed["unattributed"] + retry["unattributed"] <= 0.01 * found.seconds
+    [(summed,)] = client.query(
+        "select sum(accelerators * (startup_seconds + restore_seconds + productive_seconds + data_wait_seconds"
+        " + stall_seconds + lost_seconds + hang_seconds + idle_seconds + unattributed_seconds))"
+        f" from training_attempts where run_id = '{run_id}'"
+    ).rows
+    assert summed == pytest.approx(found.seconds, rel=1e-6)
 
 
 def test_a_run_out_of_memory_goes_on_with_half_the_micro_batch_and_the_same_losses(client, tmp_path):
