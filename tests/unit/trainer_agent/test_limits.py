@@ -7,9 +7,9 @@ from datetime import timedelta
 
 import pytest
 from trackway_common import events as e
+from trackway_common.deadlines import deadline_of
 from trackway_common.events import TerminationReason as Reason
 from trackway_common.testing.run_facts import RUN_ID, run_spec
-from trackway_trainer_agent.shell.limits import deadline_of
 
 from tests.unit.trainer_agent.world import World
 

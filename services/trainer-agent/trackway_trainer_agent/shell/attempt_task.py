@@ -10,6 +10,7 @@ from datetime import datetime
 from typing import TypeVar
 
 from trackway_common.checkpoint.commit_log import CommitLog
+from trackway_common.deadlines import deadline_of
 from trackway_common.errors import Fenced, TrackwayError, Unavailable
 from trackway_common.events import CheckpointRef, TerminationReason
 from trackway_common.ids import attempt_stream
@@ -30,7 +31,7 @@ from trackway_trainer_agent.shell.cluster_pulse import ClusterPulse
 from trackway_trainer_agent.shell.fencing import choose_target, resolve_captures
 from trackway_trainer_agent.shell.keeping import keep
 from trackway_trainer_agent.shell.leftovers import clear_leftovers
-from trackway_trainer_agent.shell.limits import deadline_of, stop_after_wall_time, stop_at_deadline
+from trackway_trainer_agent.shell.limits import stop_after_wall_time, stop_at_deadline
 from trackway_trainer_agent.shell.live_gang import LiveGang
 from trackway_trainer_agent.shell.plan import gang_request
 from trackway_trainer_agent.shell.receipt import receipt

@@ -6,23 +6,12 @@ from collections.abc import Callable
 from datetime import datetime, timedelta
 
 from trackway_common.clock import Clock
-from trackway_common.events import Limits, TerminationReason
+from trackway_common.events import TerminationReason
 
 from trackway_trainer_agent.domain.orders import StopOrder
 
 LOOK_EVERY_S = 1.0
 """A deadline is a wall-clock time; the wall clock may be set while we wait."""
-
-
-def deadline_of(limits: Limits | None, submitted_at: datetime | None) -> datetime | None:
-    """When the run must be over."""
-    if limits is None:
-        return None
-    if limits.deadline is not None:
-        return limits.deadline
-    if limits.deadline_s is None or submitted_at is None:
-        return None
-    return submitted_at + timedelta(seconds=limits.deadline_s)
 
 
 async def stop_at_deadline(deadline: datetime, clock: Clock, stop: Callable[[StopOrder], None]) -> None:
