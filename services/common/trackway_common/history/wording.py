@@ -83,6 +83,11 @@ def number_text(value: float) -> str:
     return f"{value:.6g}"
 
 
+def amount_text(amount: float) -> str:
+    """Money: ``12.50``, ``0.0063``, ``2.5e-05``; small amounts keep two digits."""
+    return f"{amount:.2f}" if amount >= 1 or amount == 0 else f"{amount:.2g}"
+
+
 def one_line(text: str, limit: int) -> str:
     """First line, cut with an ellipsis."""
     first = text.strip().splitlines()[0].strip() if text.strip() else ""

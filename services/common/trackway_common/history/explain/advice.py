@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from trackway_common.events import NextMove, RunPhase, TerminationReason
+from trackway_common.events import FailureDomain, NextMove, RunPhase, TerminationReason
 from trackway_common.history.explain.after import NO_FLAVOR
 from trackway_common.history.explain.sections import Command, Waiting
 from trackway_common.history.explain.subject import Subject, newest_begun
@@ -12,6 +12,7 @@ from trackway_common.history.receipt.outcome_columns import IN_PROGRESS, ruling_
 from trackway_common.reasons import policy_of
 from trackway_common.runbooks import runbook_path
 
+_NODE_MAY_BE_TO_BLAME = frozenset({FailureDomain.INFRA, FailureDomain.UNKNOWN})
 _FINE = frozenset({TerminationReason.COMPLETED, TerminationReason.EARLY_STOPPED})
 
 
@@ -26,7 +27,7 @@ def advice_of(subject: Subject) -> tuple[str, ...]:
     if decision and decision.move is NextMove.RETRY and not subject.history.ended:
         advice.append("The retry goes on by itself; act only if the same reason comes back.")
     blamed = ended.blamed_node if ended else None
-    if blamed and reason not in _FINE:
+    if blamed and policy_of(reason).domain in _NODE_MAY_BE_TO_BLAME:
         advice.append(f"If {blamed} is blamed again by other runs, take it out of its pool.")
     return (*advice, *run_advice(subject.history))
 

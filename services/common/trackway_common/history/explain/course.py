@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import datetime
 from typing import NamedTuple
 
-from trackway_common.events import RunReleased
+from trackway_common.events import CausalRole, RunReleased
 from trackway_common.history.explain.sections import (
     TimelineRow,
 )
 from trackway_common.history.explain.subject import Subject
 from trackway_common.history.model import AttemptHistory
 from trackway_common.history.receipt.course_columns import capture_name, kept_captures
-from trackway_common.history.receipt.outcome_columns import ended_at
+from trackway_common.history.receipt.outcome_columns import ended_at, outcome_columns
 from trackway_common.history.receipt.seconds import HANGS
 from trackway_common.history.wording import count_text, moment
 
@@ -87,16 +88,28 @@ def _end(subject: Subject) -> list[Mark]:
     if attempt.running is None:
         stretch = "running, no step" if attempt.started else "before the start"
     marks, stretch = _last_progress(attempt, stretch)
-    stopping = attempt.stopping
-    marks += [Mark(stopping.stopping_at, stretch, f"told to stop: {stopping.why}")] if stopping else []
-    if outcome.failed_at and end and outcome.failed_at <= end:
-        first = next((o.source for o in attempt.ended.evidence if o.role == "INITIATING"), "") if attempt.ended else ""
-        marks.append(Mark(outcome.failed_at, stretch, f"failure observed: {first}"))
-        stretch = "to close it"
-    elif stopping:
-        stretch = "to stop"
-    marks.append(Mark(end, stretch, f"attempt ended: {outcome.termination_reason}"))
+    seen = [*_told_to_stop(attempt), *_failure(attempt, outcome.failed_at, end)]
+    for at, after, text in sorted(seen):
+        marks.append(Mark(at, stretch, text))
+        stretch = after
+    reason = outcome_columns(replace(attempt, reclassified=None)).termination_reason
+    marks.append(Mark(end, stretch, f"attempt ended: {reason}"))
     return marks
+
+
+def _told_to_stop(attempt: AttemptHistory) -> list[tuple[datetime, str, str]]:
+    stopping = attempt.stopping
+    return [(stopping.stopping_at, "to stop", f"told to stop: {stopping.why}")] if stopping else []
+
+
+def _failure(
+    attempt: AttemptHistory, failed_at: datetime | None, end: datetime | None
+) -> list[tuple[datetime, str, str]]:
+    if not failed_at or not end or failed_at > end:
+        return []
+    evidence = attempt.ended.evidence if attempt.ended else ()
+    first = next((o.source for o in evidence if o.role is CausalRole.INITIATING), "")
+    return [(failed_at, "to close it", f"failure observed: {first}")]
 
 
 def _releases(subject: Subject) -> list[RunReleased]:
@@ -113,7 +126,8 @@ def _last_progress(attempt: AttemptHistory, stretch: str) -> tuple[list[Mark], s
     """The newest word of any rank, and what the stretch behind it was."""
     ended = attempt.ended
     at = moment(ended.last_progress_at) if ended else None
-    if ended is None or at is None or attempt.running is None:
+    earlier = max((c.started_at for c in attempt.captures), default=at)
+    if ended is None or at is None or attempt.running is None or (earlier and at < earlier):
         return [], stretch
     behind = "nothing moved" if ended.reason in HANGS else "after the last word"
     return [Mark(at, stretch, f"last word of a rank, at step {ended.last_step}")], behind

@@ -12,7 +12,7 @@ from trackway_common.history.explain.sections import (
     TimelineRow,
     Where,
 )
-from trackway_common.history.wording import bytes_text, clock_text, count_text, number_text, seconds_text
+from trackway_common.history.wording import amount_text, bytes_text, clock_text, count_text, number_text, seconds_text
 
 BAR_WIDTH = 12
 
@@ -55,7 +55,7 @@ def where_blocks(where: Where) -> tuple[Block, ...]:
 def cost_pairs(cost: Cost) -> Pairs:
     """What it took, and where the time went."""
     price = f"{number_text(cost.price)} {cost.currency} per accelerator and hour since {cost.price_since}"
-    paid = f" = {cost.amount:.4f} {cost.currency} ({price})" if cost.currency else ""
+    paid = f" = {amount_text(cost.amount)} {cost.currency} ({price})" if cost.currency else ""
     taken = f"{cost.gpu_seconds:,.1f} accelerator-seconds on {cost.accelerators} x {cost.accelerator_kind or 'slot'}"
     items = [("taken", taken + paid)]
     if cost.wall_seconds > 0:

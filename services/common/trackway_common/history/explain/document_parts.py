@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 
 from trackway_common.events import Change, Progress
@@ -23,6 +24,7 @@ from trackway_common.history.wording import clock_text, date_text, one_line, sec
 
 EXCERPT, CASCADE_EXCERPT = 300, 160
 QUOTED_LINES = 12
+_UNPACKED = re.compile(r"(?<![^\s\"'(])/\S*/code/sha256-[0-9a-f]{64}[^/\s]*/")
 _PROGRESS: Mapping[str, str] = {
     Progress.ADVANCED: "a checkpoint was newly committed, so budgets that count without progress begin anew",
     Progress.NONE: "no checkpoint was newly committed",
@@ -67,9 +69,14 @@ def evidence_blocks(section: EvidenceSection) -> tuple[Block, ...]:
 def _quoted(supporting: tuple[Observation, ...]) -> tuple[str, ...]:
     """The whole of what decided, else the first excerpt that has more than one line."""
     if whole := next((o.text for o in supporting if o.text), ""):
-        return tuple(whole.splitlines())
+        return tuple(_in_archive(whole).splitlines())
     excerpts = (o.excerpt for o in supporting if "\n" in o.excerpt.strip())
-    return tuple(next(excerpts, "").splitlines()[:QUOTED_LINES])
+    return tuple(_in_archive(next(excerpts, "")).splitlines()[:QUOTED_LINES])
+
+
+def _in_archive(text: str) -> str:
+    """Paths of the run's own code as they are in its archive: where a rank unpacked it says nothing."""
+    return _UNPACKED.sub("", text)
 
 
 def second_look_pairs(look: SecondLook) -> Pairs:

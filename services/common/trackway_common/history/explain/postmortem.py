@@ -11,7 +11,7 @@ from trackway_common.history.explain.losses import lost_text
 from trackway_common.history.explain.markdown import as_lines, escaped
 from trackway_common.history.explain.model import Explanation
 from trackway_common.history.explain.sections import CheckpointSection
-from trackway_common.history.wording import count_text, date_text, number_text, seconds_text
+from trackway_common.history.wording import amount_text, count_text, date_text, number_text, seconds_text
 
 BLANK = "______"
 """For a person to fill in: no fact says it."""
@@ -68,7 +68,7 @@ def _impact(x: Explanation) -> Iterator[tuple[str, str]]:
         held = sum(line.gpu_seconds for line in x.attempts)
         yield "over all attempts", f"{count_text(lost, 'step')} lost of {held:,.1f} accelerator-seconds held"
     if x.cost and x.cost.accelerators:
-        paid = f" = {x.cost.amount:.4f} {x.cost.currency}" if x.cost.currency else ""
+        paid = f" = {amount_text(x.cost.amount)} {x.cost.currency}" if x.cost.currency else ""
         yield "this attempt took", f"{x.cost.gpu_seconds:,.1f} accelerator-seconds{paid}"
     if (delay_s := _until_resumed(x)) is not None:
         yield "from its end to the next placement", seconds_text(delay_s)
