@@ -21,7 +21,7 @@ from tests.support.secure_broker import SecureBroker, by_certificate, by_hashed_
 from tests.support.stack import TRACKWAY, Answer, wait_until
 from tests.support.tls_front import tls_in_front
 
-SERVICES = ("scheduler", "trainer-agent", "checkpointer", "evaluator", "observer")
+SERVICES = ("scheduler", "checkpointer", "evaluator", "observer", "trainer-agent")
 KNOW_THEIR_CLIENTS = frozenset({"scheduler", "observer"})
 """They ask for a client certificate; the others only show their own."""
 CALLER = "ada"
@@ -82,21 +82,24 @@ class SecureCluster:
 def secure_cluster(folder: Path, authority: Authority, broker: SecureBroker) -> Iterator[SecureCluster]:
     """Run it until the block ends; inside, every service says that it serves."""
     with ExitStack() as parts:
-        ray = parts.enter_context(ray_head(cpus=2))
         read_model = ReadModelServer(folder / "clickhouse")
         read_model.start()
         parts.callback(read_model.stop)
         clickhouse = parts.enter_context(tls_in_front(read_model.settings().url, authority.issue("clickhouse")))
-        shared = _shared(folder, authority) | ray.environment
-        own = _own(broker, authority, clickhouse, ray.address)
+        shared, own = _shared(folder, authority), _own(broker, authority, clickhouse)
         ports = choose_ports(SERVICES, {})
-        started = []
-        for name in SERVICES:
-            service = start(folder, name, f"127.0.0.1:{ports[name]}", shared | own[name])
+
+        def started(name: str, more: Environment) -> Service:
+            service = start(folder, name, f"127.0.0.1:{ports[name]}", shared | own[name] | more)
             parts.callback(_end, service)
-            started.append(service)
+            return service
+
+        services = [started(name, {}) for name in SERVICES if name != "trainer-agent"]
+        # Meanwhile the others start.
+        ray = parts.enter_context(ray_head(cpus=2))
+        services.append(started("trainer-agent", ray.environment | {"TRACKWAY_RAY__ADDRESS": ray.address}))
         cluster = SecureCluster(
-            services=tuple(started), authority=authority.certificate, client=authority.issue(CALLER), folder=folder
+            services=tuple(services), authority=authority.certificate, client=authority.issue(CALLER), folder=folder
         )
         for name in SERVICES:
             wait_until(lambda name=name: _serves(cluster, name), UP_S, what=f"{name} to serve")
@@ -129,13 +132,13 @@ def _shared(folder: Path, authority: Authority) -> Environment:
     }
 
 
-def _own(broker: SecureBroker, authority: Authority, clickhouse: str, ray: str) -> dict[str, Environment]:
+def _own(broker: SecureBroker, authority: Authority, clickhouse: str) -> dict[str, Environment]:
     """What each service is told: each of Kafka's ways at least once."""
     known = {"TRACKWAY_RPC__CLIENT_CA_FILE": str(authority.certificate)}
     read_model = {"TRACKWAY_CLICKHOUSE__URL": clickhouse, "TRACKWAY_CLICKHOUSE__CA_FILE": str(authority.certificate)}
     return {
         "scheduler": by_password(broker, "scheduler") | known | {"TRACKWAY_COMPUTE_CATALOGUE": str(CATALOGUE)},
-        "trainer-agent": by_password(broker, "trainer-agent") | {"TRACKWAY_RAY__ADDRESS": ray},
+        "trainer-agent": by_password(broker, "trainer-agent"),
         "checkpointer": by_password(broker, "checkpointer"),
         "evaluator": by_certificate(broker, authority.issue("evaluator")),
         "observer": by_hashed_password(broker, "observer") | known | read_model | {"TRACKWAY_WATCH__HEARTBEAT_S": "1"},
