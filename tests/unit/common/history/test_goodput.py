@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from trackway_common import events as e
 from trackway_common.errors import NotFound
-from trackway_common.events import PhaseSeconds, TerminationReason
+from trackway_common.events import TerminationReason
 from trackway_common.history.fold import fold_run
 from trackway_common.history.goodput import PARTS, AttemptGoodput, Goodput, goodput_of
 from trackway_common.history.receipt import attempt_receipt
@@ -28,6 +28,8 @@ from trackway_common.testing.run_facts import RUN_ID, START, RunFacts
 from trackway_common.testing.run_steps import committed, placed, started, submitted
 from trackway_common.testing.run_stories import cancelled_in_queue, killed_and_resumed, refused, user_error
 from trackway_common.testing.run_troubles import held_after_evaluation, script_started_over, written_off
+
+from tests.support.histories import SECONDS, TIMES, histories, phases
 
 STORIES = (
     measured_and_killed,
@@ -177,14 +179,6 @@ def test_parts_of_every_story_add_up_and_agree_with_the_receipts(story: Callable
                 assert parts[name] == pytest.approx(getattr(columns, column) * attempt.accelerators)
 
 
-TIMES = st.integers(-20_000_000, 100_000_000).map(lambda us: START + timedelta(microseconds=us))
-SECONDS = st.floats(0, 60)
-
-
-def phases() -> st.SearchStrategy[PhaseSeconds]:
-    return st.builds(clocks, TIMES, wait=SECONDS, stall=SECONDS, step=SECONDS, restore=SECONDS)
-
-
 def captures() -> st.SearchStrategy[list[tuple[e.CheckpointStarted, bool]]]:
     capture = st.builds(
         e.CheckpointStarted,
@@ -218,6 +212,16 @@ def test_parts_add_up_to_the_whole_whatever_clocks_and_sessions_say(
     parts = [getattr(columns, column) for column in PARTS.values()]
     assert all(part >= 0 for part in parts)
     assert sum(parts) == pytest.approx(columns.wall_seconds, abs=1e-6)
+
+
+@given(facts=histories(RUN_ID))
+def test_parts_of_any_history_add_up_and_are_never_negative(facts: RunFacts) -> None:
+    whole = goodput(facts, as_of=facts.now)
+    for attempt in whole.attempts:
+        assert all(part.seconds >= 0 for part in attempt.parts)
+        assert sum(part.seconds for part in attempt.parts) == pytest.approx(attempt.seconds, abs=1e-6)
+        assert attempt.seconds == pytest.approx(attempt.wall_seconds * attempt.accelerators)
+    assert sum(part.seconds for part in whole.parts) == pytest.approx(whole.seconds, abs=1e-6)
 
 
 def test_every_part_is_a_column() -> None:
