@@ -86,6 +86,7 @@ def problem(stage: LaunchStage, message: str, rank: int | None = 0) -> LaunchPro
 CANCEL = StopOrdered(reason=Reason.CANCELLED_BY_USER, why="cancelled by ada", at_ms=T0)
 PRINTED = error("ValueError", "bad shape", source=ErrorSource.PRINTED, monotonic_ns=None)
 LOADER_KILLED = error("RuntimeError", "DataLoader worker (pid 9) is killed by signal: Killed.")
+LOADER_GONE = error("RuntimeError", "DataLoader worker (pid(s) 9) exited unexpectedly")
 PRINTED_OOM = replace(PRINTED, exception_type="torch.OutOfMemoryError", message="CUDA out of memory.")
 WATCHDOG = ("Watchdog caught collective operation timeout: WorkNCCL",)
 NO_SCRIPT = "python: can't open file '/code/train.py': [Errno 2] No such file or directory"
@@ -97,6 +98,7 @@ CASES: dict[str, tuple[tuple[Observation, ...], Reason, int | None]] = {
     "SIGKILL, cgroup counted none": ((ended(1, signal="SIGKILL", oom_kills=0), cascade(0)), Reason.UNKNOWN_KILL, 1),
     "SIGKILL, cgroup counted one": ((ended(1, signal="SIGKILL", oom_kills=1), cascade(0)), Reason.HOST_OOM, 1),
     "loader worker killed by the kernel": ((ended(1, code=1, oom_kills=1, error=LOADER_KILLED),), Reason.HOST_OOM, 1),
+    "loader worker gone, cgroup counted one": ((ended(1, code=1, oom_kills=1, error=LOADER_GONE),), Reason.HOST_OOM, 1),
     "loader worker killed by nobody known": ((ended(1, code=1, error=LOADER_KILLED),), Reason.UNKNOWN_KILL, 1),
     "SIGTERM from outside": ((ended(1, signal="SIGTERM"), cascade(0)), Reason.UNKNOWN_KILL, 1),
     **{

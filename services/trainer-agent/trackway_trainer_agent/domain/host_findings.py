@@ -18,6 +18,8 @@ FULL_BYTES = 1 << 20
 _KERNEL_KILL = re.compile(
     r"Out of memory: Killed process|Memory cgroup out of memory|oom-kill:|oom_reaper", re.IGNORECASE
 )
+_LOADER_KILLED = ("killed by signal", "exited unexpectedly")
+"""How torch's DataLoader tells that a worker died: by its signal handler, or by the queue that stays empty."""
 _MIB = 20
 
 
@@ -121,7 +123,7 @@ def _room(seen: RankExit) -> Iterator[Finding]:
 def was_killed(seen: RankExit) -> bool:
     """A kernel kill hits the program or a child; a child's death shows as the loader's error."""
     status_says = signal_of(seen.exit_code, seen.signal) == "SIGKILL"
-    return status_says or (seen.error is not None and "killed by signal" in seen.error.message.lower())
+    return status_says or any(words in _said(seen) for words in _LOADER_KILLED)
 
 
 def _said(seen: RankExit) -> str:
