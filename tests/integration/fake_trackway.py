@@ -191,6 +191,7 @@ _SERVICES = (
 _READS = frozenset(
     method
     for module in (
+        agent_service_pb2,
         checkpoint_service_pb2,
         dataset_service_pb2,
         evaluation_service_pb2,

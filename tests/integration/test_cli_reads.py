@@ -9,6 +9,7 @@ import yaml
 from google.protobuf.struct_pb2 import Struct
 from trackway_common.errors import NotFound
 from trackway_proto.v1 import (
+    agent_service_pb2,
     checkpoint_service_pb2,
     dataset_service_pb2,
     evaluation_facts_pb2,
@@ -20,6 +21,7 @@ from trackway_proto.v1 import (
     spec_pb2,
     vocabulary_pb2,
 )
+from trackway_proto.v1.vocabulary_pb2 import TerminationReason
 
 from tests.integration.cli_harness import RUN, CommandLine, fake, trackway
 from tests.integration.fake_trackway import FakeTrackway
@@ -63,6 +65,27 @@ def test_attempts(trackway: CommandLine, fake: FakeTrackway) -> None:
     assert "receipt.host" in shown
     assert fake.requests("GetAttempt")[0].name == f"{RUN}/2"
     refused = trackway("attempt", "show", RUN)
+    assert refused.exit_code == 2
+    assert f"{RUN}/1" in refused.stderr
+
+
+def test_an_attempt_is_judged_again_by_its_agent(trackway: CommandLine, fake: FakeTrackway) -> None:
+    fake.answers["ReclassifyAttempt"] = agent_service_pb2.ReclassifyAttemptResponse(
+        before=TerminationReason.TERMINATION_REASON_UNKNOWN_KILL,
+        version_before="2026-11-1",
+        reason=TerminationReason.TERMINATION_REASON_HOST_OOM,
+        classifier_version="2026-11-3",
+        confidence=0.95,
+        cause="The kernel killed rank 1.",
+        recorded=True,
+    )
+    said = trackway("attempt", "reclassify", f"{RUN}/2").stdout
+    assert "UNKNOWN_KILL (classifier 2026-11-1)" in said
+    assert "HOST_OOM (classifier 2026-11-3)" in said
+    looked = trackway.json("attempt", "reclassify", f"{RUN}/2")
+    assert (looked["before"], looked["reason"], looked["recorded"]) == ("UNKNOWN_KILL", "HOST_OOM", True)
+    assert [(request.run_id, request.attempt) for request in fake.requests("ReclassifyAttempt")] == [(RUN, 2)] * 2
+    refused = trackway("attempt", "reclassify", RUN)
     assert refused.exit_code == 2
     assert f"{RUN}/1" in refused.stderr
 

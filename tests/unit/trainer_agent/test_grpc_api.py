@@ -7,9 +7,10 @@ import asyncio
 import pytest
 from trackway_common import events as e
 from trackway_common.errors import CommandRejected, NotFound, Unavailable
-from trackway_common.ids import uuid7
+from trackway_common.ids import attempt_stream, uuid7
 from trackway_common.testing.run_facts import RUN_ID
 from trackway_proto.v1 import agent_service_pb2 as pb
+from trackway_trainer_agent.domain.classify import VERSION
 from trackway_trainer_agent.entrypoints.grpc_api import AgentApi
 from trackway_trainer_agent.shell.agent import Agent
 
@@ -46,6 +47,30 @@ async def test_attempts_show_where_their_trainers_are(world: World) -> None:
         (r.rank, "host-1", r.trainer_pid, 5 + r.rank) for r in started.ranks
     ]
     assert shown.started_at.ToDatetime() == started.started_at.replace(tzinfo=None)
+
+
+class Caller:
+    """The context of a call."""
+
+    def auth_context(self) -> dict[str, object]:
+        return {}
+
+    def invocation_metadata(self) -> tuple[tuple[str, str], ...]:
+        return (("trackway-actor", "ada"),)
+
+
+async def test_an_attempt_is_judged_again(world: World) -> None:
+    async with world.agent() as agent:
+        await world.place(world_size=1)
+        await world.fact(e.AttemptStarted)
+        world.rank(0).exit(signal="SIGKILL")
+        await world.until(lambda: agent.state(attempt_stream(RUN_ID, 1)).ended)
+        api = api_of(agent, world)
+        look = await api.ReclassifyAttempt(pb.ReclassifyAttemptRequest(run_id=RUN_ID, attempt=1), Caller())
+        with pytest.raises(NotFound):
+            await api.ReclassifyAttempt(pb.ReclassifyAttemptRequest(run_id=RUN_ID, attempt=7), Caller())
+    assert (look.before, look.reason, look.recorded) == (35, 35, False)
+    assert (look.version_before, look.classifier_version) == (VERSION, VERSION)
 
 
 async def test_logs_of_all_ranks_of_one_and_from_a_cursor(world: World) -> None:
