@@ -33,6 +33,7 @@ from trackway_common.testing.run_clocks import (
     resumed_further_back,
 )
 from trackway_common.testing.run_facts import RUN_ID, RunFacts, append_commits
+from trackway_common.testing.run_shapes import out_of_memory
 from trackway_common.testing.run_steps import placed, started, submitted
 from trackway_common.testing.run_stories import cancelled_in_queue, killed, killed_and_resumed, refused, user_error
 from trackway_common.testing.run_troubles import held_after_evaluation, script_started_over, written_off
@@ -58,6 +59,7 @@ STORIES = (
     hung,
     hung_at_start,
     failed_before_its_first_step,
+    out_of_memory,
 )
 
 

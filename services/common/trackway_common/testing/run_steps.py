@@ -18,7 +18,14 @@ def submitted(facts: RunFacts, spec: e.RunSpec | None = None) -> RunFacts:
     return facts.run(fact, e.RunQueued(attempt=1, queued_at=facts.now, not_before=facts.now))
 
 
-def placed(facts: RunFacts, number: int, *, queue_s: float = 2.0, changes: Sequence[e.Change] = ()) -> RunFacts:
+def placed(
+    facts: RunFacts,
+    number: int,
+    *,
+    queue_s: float = 2.0,
+    changes: Sequence[e.Change] = (),
+    shape: e.AttemptShape | None = None,
+) -> RunFacts:
     """Placed on two ranks after a wait."""
     facts.after(queue_s)
     ranks = tuple(e.RankPlacement(rank=r, bundle=r, cpus=1.0, accelerators=0, memory_bytes=2 << 30) for r in (0, 1))
@@ -32,6 +39,7 @@ def placed(facts: RunFacts, number: int, *, queue_s: float = 2.0, changes: Seque
             changes=tuple(changes),
             placed_at=facts.now,
             queue_seconds=queue_s,
+            shape=shape,
         )
     )
 

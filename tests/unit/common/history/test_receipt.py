@@ -14,6 +14,7 @@ from trackway_common.history.receipt import AttemptReceipt, attempt_receipt, col
 from trackway_common.history.receipt.build import LastSeen
 from trackway_common.history.receipt.seconds import Span, split_seconds
 from trackway_common.testing.run_facts import RUN_ID, START, RunFacts, sha
+from trackway_common.testing.run_shapes import out_of_memory
 from trackway_common.testing.run_steps import placed, started, submitted
 from trackway_common.testing.run_stories import killed, killed_and_resumed
 from trackway_common.testing.run_troubles import script_started_over, written_off
@@ -135,3 +136,13 @@ def test_parts_add_up_to_the_whole_whatever_the_clocks_say(
 def test_times_are_utc() -> None:
     row = columns_of(receipt(killed_and_resumed()))
     assert all(value.tzinfo is UTC for value in row.values() if isinstance(value, datetime))
+
+
+def test_each_attempt_shows_what_it_ran_with_itself() -> None:
+    history = fold_run(RUN_ID, out_of_memory().facts_only)
+    first, second = (columns_of(attempt_receipt(history, number)) for number in (1, 2))
+    assert first["config_json"] == '{"batch_size":16,"steps":120}'
+    assert second["config_json"] == '{"accumulation":2,"batch_size":8,"steps":120}'
+    assert first["config_digest"] != second["config_digest"]
+    assert (first["compute_class"], second["compute_class"]) == ("local-cpu-2x", "local-cpu-4x")
+    assert second["cost"] == pytest.approx(second["gpu_seconds"] / 3600 * 0.72)

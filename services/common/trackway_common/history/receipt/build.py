@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
+from trackway_common.attempt_shape import spec_of_attempt
 from trackway_common.errors import NotFound
 from trackway_common.history.model import AttemptHistory, RunHistory
 from trackway_common.history.receipt.course_columns import (
@@ -95,7 +96,7 @@ def attempt_receipt(history: RunHistory, number: int, *, last_seen: LastSeen | N
     attempt, spec = history.attempt(number), history.spec
     if attempt is None or spec is None:
         raise NotFound(f"run {history.run_id} has no attempt {number}")
-    columns = spec_columns(spec)
+    columns = spec_columns(spec_of_attempt(spec, attempt.placed))
     return AttemptReceipt(
         run_id=history.run_id,
         attempt=number,

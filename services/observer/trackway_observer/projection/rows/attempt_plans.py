@@ -28,6 +28,22 @@ class QueueRow:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ShapeColumns:
+    """What the attempt ran with; nothing where it was exactly the spec's."""
+
+    is_shaped: bool = False
+    shaped_config_digest: str = ""
+    shaped_config_json: str = ""
+    shaped_compute_class: str = ""
+    shaped_accelerator_kind: str = ""
+    shaped_preemptible: bool = False
+    shaped_price: float = 0.0
+    shaped_currency: str = ""
+    shaped_price_since: str = ""
+    shaped_world_size: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PlacementRow:
     TABLE: ClassVar[str] = "attempt_placements_state"
     run_id: str
@@ -41,6 +57,7 @@ class PlacementRow:
     placed_at: datetime
     queue_seconds: float
     accelerators: int
+    shape: ShapeColumns
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,6 +133,25 @@ def _placement(fact: e.AttemptPlaced, spot: Spot) -> PlacementRow:
         placed_at=fact.placed_at,
         queue_seconds=fact.queue_seconds,
         accelerators=accelerators_of(fact.ranks),
+        shape=_shape(fact.shape),
+    )
+
+
+def _shape(shape: e.AttemptShape | None) -> ShapeColumns:
+    if shape is None:
+        return ShapeColumns()
+    compute = shape.compute
+    return ShapeColumns(
+        is_shaped=True,
+        shaped_config_digest=shape.config_digest,
+        shaped_config_json=shape.hyperparameters_json,
+        shaped_compute_class=compute.compute_class,
+        shaped_accelerator_kind=compute.accelerator_kind,
+        shaped_preemptible=compute.preemptible,
+        shaped_price=compute.price.amount,
+        shaped_currency=compute.price.currency,
+        shaped_price_since=compute.price.since,
+        shaped_world_size=shape.world_size,
     )
 
 
