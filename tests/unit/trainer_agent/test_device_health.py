@@ -17,13 +17,13 @@ class Library:
     def __init__(self, errors: dict[str, int]) -> None:
         self.errors = errors
 
-    def nvmlDeviceGetHandleByIndex(self, index: int) -> str:  # noqa: N802 - the library's name
+    def nvmlDeviceGetHandleByIndex(self, index: int) -> str:
         return str(index)
 
-    def nvmlDeviceGetHandleByUUID(self, uuid: str) -> str:  # noqa: N802
+    def nvmlDeviceGetHandleByUUID(self, uuid: str) -> str:
         return uuid
 
-    def nvmlDeviceGetTotalEccErrors(self, handle: str, kind: int, since: int) -> int:  # noqa: N802
+    def nvmlDeviceGetTotalEccErrors(self, handle: str, kind: int, since: int) -> int:
         assert (kind, since) == (1, 0)
         if handle not in self.errors:
             raise self.NVMLError("GPU is lost")
