@@ -45,11 +45,11 @@ HINTS = MappingProxyType(
         Reason.STALLED: "Steps stopped while processes lived. The stacks say where: usually a data loader or a lock.",
         Reason.DEVICE_OOM: (
             "Device memory ran out, and the same shape would run out again. Lower the micro-batch, or name its "
-            "key under `tunable` so that it can be lowered for you."
+            "key and that of accumulation under `tunable` so that it is halved for you."
         ),
         Reason.HOST_OOM: (
-            "Host memory ran out, and the same shape would run out again. Use fewer loader workers or a class "
-            "with more memory per rank."
+            "Host memory ran out, and the same shape would run out again. Use fewer loader workers (named under "
+            "`tunable` they are halved for you) or a class with more memory per rank."
         ),
         Reason.STORAGE_FULL: "The store is full. Free space, then release the run.",
         Reason.STORAGE_TRANSIENT: (

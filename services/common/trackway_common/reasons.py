@@ -145,7 +145,7 @@ _TABLE = (
         reason=Reason.DEVICE_OOM,
         domain=_WORKLOAD,
         budget_with_change=3,
-        must_change="micro-batch halved with accumulation doubled, then activation checkpointing, then more shards",
+        must_change="micro-batch halved with accumulation doubled, else activation checkpointing, more shards or the next class",
     ),
     ReasonPolicy(
         reason=Reason.HOST_OOM,
