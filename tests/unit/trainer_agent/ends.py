@@ -93,6 +93,11 @@ NO_SCRIPT = "python: can't open file '/code/train.py': [Errno 2] No such file or
 NO_ARGUMENT = "train.py: error: unrecognized arguments: --stepz 3"
 CASES: dict[str, tuple[tuple[Observation, ...], Reason, int | None]] = {
     "all ranks finished": ((clean(0), clean(1)), Reason.COMPLETED, None),
+    "all finished, one after an error that it handled": (
+        (replace(clean(0), error=PRINTED), clean(1)),
+        Reason.COMPLETED,
+        None,
+    ),
     "bare SIGKILL": ((ended(1, signal="SIGKILL"), cascade(0)), Reason.UNKNOWN_KILL, 1),
     "SIGKILL of a shell's child": ((ended(1, code=137), cascade(0)), Reason.UNKNOWN_KILL, 1),
     "SIGKILL, cgroup counted none": ((ended(1, signal="SIGKILL", oom_kills=0), cascade(0)), Reason.UNKNOWN_KILL, 1),

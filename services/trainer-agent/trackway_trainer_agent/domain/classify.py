@@ -18,7 +18,7 @@ from trackway_trainer_agent.domain.findings import Finding, fingerprint
 from trackway_trainer_agent.domain.observations import Observation, RankExit
 from trackway_trainer_agent.domain.reading import findings_of
 
-VERSION = "2026-11-3"
+VERSION = "2026-11-4"
 """Raised with every change that can give another reason for the same observations."""
 MAX_EVIDENCE = 64
 """Evidence of thousands of ranks repeats itself; the receipt stays far below one commit's limit."""

@@ -111,7 +111,9 @@ def _error(seen: RankExit) -> Iterator[Finding]:
         return
     printed = error.source is ErrorSource.PRINTED
     said = f"{error.exception_type}: {error.message}"
-    reason, role, confidence = _judge(error, said)
+    # Of a program that ended well it is the last error that it handled.
+    handled = (None, CausalRole.UNKNOWN, 0.0)
+    reason, role, confidence = _judge(error, said) if _abnormal(seen) else handled
     yield Finding(
         role=role,
         authority=Authority.LOG_SIGNATURE if printed else Authority.ERROR_FILE,
