@@ -36,7 +36,7 @@ from trackway_common.testing.run_facts import RUN_ID, RunFacts, append_commits
 from trackway_common.testing.run_shapes import out_of_memory
 from trackway_common.testing.run_steps import placed, started, submitted
 from trackway_common.testing.run_stories import cancelled_in_queue, killed, killed_and_resumed, refused, user_error
-from trackway_common.testing.run_troubles import held_after_evaluation, script_started_over, written_off
+from trackway_common.testing.run_troubles import held_after_evaluation, judged_again, script_started_over, written_off
 
 from tests.integration.observer.projecting import project
 
@@ -54,6 +54,7 @@ STORIES = (
     script_started_over,
     written_off,
     held_after_evaluation,
+    judged_again,
     measured_and_resumed,
     resumed_further_back,
     hung,

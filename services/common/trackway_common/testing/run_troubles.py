@@ -23,6 +23,40 @@ def script_started_over() -> RunFacts:
     return facts
 
 
+def judged_again() -> RunFacts:
+    """A later classifier knows why the first attempt was killed; what was decided then stays."""
+    facts = started(placed(submitted(RunFacts()), 1), 1)
+    facts.after(20.0)
+    ended(facts, 1, evidence=kill_evidence(facts.now))
+    decided(facts, 1, e.NextMove.RETRY, Reason.UNKNOWN_KILL)
+    kernel = e.Evidence(
+        source="rank 1 kernel log",
+        authority=e.Authority.HOST,
+        role=e.CausalRole.INITIATING,
+        observed_at_ms=int(facts.now.timestamp() * 1000),
+        excerpt="Memory cgroup out of memory: Killed process 4711 (python)",
+        rank=1,
+        stance=e.Stance.SUPPORTS,
+    )
+    facts.after(600.0)
+    verdict = e.AttemptReclassified(
+        run_id=facts.run_id,
+        attempt=1,
+        reason=Reason.HOST_OOM,
+        domain=e.FailureDomain.WORKLOAD,
+        confidence=0.95,
+        cause="The kernel killed rank 1 for memory.",
+        fingerprint="HOST_OOM-123",
+        classifier_version="2999-1-1",
+        blamed_rank=1,
+        blamed_node="node-1",
+        evidence=(kernel,),
+        actor="ada",
+        reclassified_at=facts.now,
+    )
+    return facts.attempt(1, verdict)
+
+
 def written_off() -> RunFacts:
     """The agent went silent with its cluster; the scheduler spoke for it, and its own word came late."""
     facts = started(placed(submitted(RunFacts()), 1), 1)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from trackway_common.events import NextMove, RunPhase
 from trackway_common.history.explain.sections import (
     AttemptLine,
@@ -11,7 +13,7 @@ from trackway_common.history.explain.sections import (
 from trackway_common.history.explain.subject import Subject
 from trackway_common.history.model import AttemptHistory, RunHistory
 from trackway_common.history.receipt.build import attempt_receipt
-from trackway_common.history.receipt.outcome_columns import IN_PROGRESS
+from trackway_common.history.receipt.outcome_columns import IN_PROGRESS, outcome_columns
 from trackway_common.history.wording import count_text, seconds_text
 from trackway_common.reasons import policy_of
 
@@ -24,8 +26,8 @@ _RUN_STATES = {
 
 
 def verdict_of(subject: Subject) -> Verdict:
-    """What happened to the attempt."""
-    outcome = subject.receipt.outcome
+    """What happened to the attempt, as it was judged when the decision was made; a later verdict stands beside it."""
+    outcome = outcome_columns(replace(subject.attempt, reclassified=None))
     if outcome.termination_reason == IN_PROGRESS:
         return _running(subject)
     return Verdict(

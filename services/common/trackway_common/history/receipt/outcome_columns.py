@@ -29,6 +29,10 @@ class OutcomeColumns:
     cause: str
     fingerprint: str
     classifier_version: str
+    first_termination_reason: str
+    """What the receipt said at first; the others are of the newest verdict."""
+    first_classifier_version: str
+    reclassified_at: datetime | None
     blamed_rank: int | None
     blamed_node: str
     evidence: str
@@ -79,8 +83,9 @@ def state_of(attempt: AttemptHistory) -> str:
 
 
 def outcome_columns(attempt: AttemptHistory) -> OutcomeColumns:
-    """Return how the attempt ended."""
-    ended, said = attempt.ended, ruling_of(attempt)
+    """Return how the attempt ended, by the newest verdict."""
+    said, again = ruling_of(attempt), attempt.reclassified
+    ended = again or attempt.ended
     evidence = said.evidence if said else ended.evidence if ended else ()
     reason = said.reason if said else ended.reason if ended else IN_PROGRESS
     domain = said.domain if said else ended.domain if ended else ""
@@ -92,6 +97,9 @@ def outcome_columns(attempt: AttemptHistory) -> OutcomeColumns:
         cause=said.message if said else ended.cause if ended else "",
         fingerprint=ended.fingerprint if ended else "",
         classifier_version=ended.classifier_version if ended else "",
+        first_termination_reason=attempt.ended.reason if attempt.ended else "",
+        first_classifier_version=attempt.ended.classifier_version if attempt.ended else "",
+        reclassified_at=moment(again.reclassified_at) if again else None,
         blamed_rank=ended.blamed_rank if ended else None,
         blamed_node=(ended.blamed_node or "") if ended else "",
         evidence=fact_json(evidence),

@@ -129,6 +129,26 @@ class AbandonRow:
     abandoned_at: datetime
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VerdictRow:
+    TABLE: ClassVar[str] = "attempt_verdicts_state"
+    run_id: str
+    attempt: int
+    version: int
+    reason: str
+    domain: str
+    confidence: float
+    cause: str
+    fingerprint: str
+    classifier_version: str
+    blamed_rank: int | None
+    blamed_node: str
+    evidence: str
+    failed_at: datetime | None
+    actor: str
+    reclassified_at: datetime
+
+
 def attempt_rows(fact: e.Fact, spot: Spot) -> Iterator[Row]:
     """Rows of one fact of the attempts topic."""
     attempt = attempt_number(spot.stream) or 0
@@ -141,6 +161,8 @@ def attempt_rows(fact: e.Fact, spot: Spot) -> Iterator[Row]:
             yield _abandon(fact, attempt, spot)
         case e.AttemptEnded():
             yield _end(fact, attempt, spot)
+        case e.AttemptReclassified():
+            yield _verdict(fact, attempt, spot)
         case _:
             yield from _mark(fact, attempt, spot)
 
@@ -230,6 +252,26 @@ def _abandon(fact: e.CheckpointAbandoned, attempt: int, spot: Spot) -> AbandonRo
         checkpoint=capture_name(fact),
         why=fact.why,
         abandoned_at=fact.abandoned_at,
+    )
+
+
+def _verdict(fact: e.AttemptReclassified, attempt: int, spot: Spot) -> VerdictRow:
+    return VerdictRow(
+        run_id=spot.root,
+        attempt=attempt,
+        version=spot.sequence,
+        reason=fact.reason,
+        domain=fact.domain,
+        confidence=fact.confidence,
+        cause=fact.cause,
+        fingerprint=fact.fingerprint,
+        classifier_version=fact.classifier_version,
+        blamed_rank=fact.blamed_rank,
+        blamed_node=fact.blamed_node or "",
+        evidence=fact_json(fact.evidence),
+        failed_at=failed_at(fact.evidence),
+        actor=fact.actor,
+        reclassified_at=fact.reclassified_at,
     )
 
 
