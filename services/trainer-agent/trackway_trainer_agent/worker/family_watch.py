@@ -20,6 +20,8 @@ PERIOD_S = 0.25
 """Short against the time that it takes to fill a node's memory."""
 COUNTERS_EVERY_S = 0.02
 """A process may be put into a cgroup of its own, and be killed there, right after its start: one small read each."""
+SETTLING_S = 10.0
+"""After it a process has the cgroup that it will have."""
 PIDS_KEPT = 10_000
 
 
@@ -58,13 +60,16 @@ class FamilyWatch:
         return max(last - first for first, last in self._counted.values())
 
     def _run(self) -> None:
-        looked_at_s = time.monotonic()
-        while not self._stop.wait(min(COUNTERS_EVERY_S, self._period_s)):
+        begun_at_s = looked_at_s = time.monotonic()
+        while not self._stop.wait(self._pause_s(time.monotonic() - begun_at_s)):
             if (counter := oom_counter(self._pid)) is not None:
                 self._count(counter)
             if time.monotonic() - looked_at_s >= self._period_s:
                 self._look()
                 looked_at_s = time.monotonic()
+
+    def _pause_s(self, running_s: float) -> float:
+        return min(COUNTERS_EVERY_S, self._period_s) if running_s < SETTLING_S else self._period_s
 
     def _look(self) -> None:
         family = _family(self._pid)
