@@ -45,7 +45,7 @@ proto: $(READY) $(PROTO_READY) ## Generate code from proto/trackway_proto
 bench: setup ## Measure Trackway against bare Ray on this machine; with ARGS='…' as tests/bench/run.py takes them
 	$(BIN)/python -m tests.bench.run $(ARGS)
 
-# One stack, three faults at once, each at most 75 s (150 s where it needs the stack for itself); as root, for the
+# One stack, three faults at once, each at most 120 s (150 s where it needs the stack for itself); as root, for the
 # faults that need a memory cgroup or a mount.
 faults: setup ## Inject every failure of the corpus (2 cores: 15 min) and write docs/failure-corpus.md; ARGS='--group G'
 	$(BIN)/python -m tests.faults.corpus.run $(ARGS)

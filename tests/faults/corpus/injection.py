@@ -8,7 +8,7 @@ from typing import Any
 
 from tests.faults.corpus.scene import Scene
 
-LIMIT_S = 75.0
+LIMIT_S = 120.0
 
 
 @dataclass(frozen=True, slots=True)

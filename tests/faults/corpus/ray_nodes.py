@@ -16,6 +16,8 @@ from trackway.local.state import read_endpoints
 from tests.support.stack import CPUS, Stack, wait_until
 
 UP_S = 60.0
+MANY_NODES = {"RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "1"}
+"""The stack's head keeps to itself (`trackway.local.ray_head`); Ray's command refuses to join one that does."""
 RAY = Path(sys.executable).with_name("ray")
 
 
@@ -67,7 +69,7 @@ class SecondNode:
         command += ["--min-worker-port=0", "--max-worker-port=0", "--disable-usage-stats"]
         with log.open("w") as file:
             self._process = subprocess.Popen(
-                command, env=environment(stack), stdout=file, stderr=file, start_new_session=True
+                command, env=environment(stack) | MANY_NODES, stdout=file, stderr=file, start_new_session=True
             )
         started = "Ray runtime started"
         wait_until(lambda: started in log.read_text() or self._ended(log), UP_S, what="a second node")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from tests.faults.corpus.expected import LABELS, NOT_INJECTED
+from tests.faults.corpus.expected import LABELS, LED_TO_A_CHANGE, NOT_INJECTED
 from tests.faults.corpus.label import HELD_OUT_ONE_IN
 from tests.faults.corpus.measured import Measured
 from tests.faults.corpus.row import Row
@@ -56,6 +56,13 @@ def _summary(rows: Sequence[Row]) -> str:
 def _share(flags: object) -> str:
     values = [bool(flag) for flag in flags]  # type: ignore[attr-defined] # an iterable of booleans
     return f"{100 * sum(values) / len(values):.1f} % ({sum(values)})" if values else "–"
+
+
+def _led() -> str:
+    lines = [f"- {name}: {why}." for name, why in LED_TO_A_CHANGE.items()]
+    return "\n".join(
+        ["Held-out faults that led to a change once measured, and so are seen by now:\n", *lines, ""]
+    )
 
 
 def _confusion(rows: Sequence[Row]) -> str:

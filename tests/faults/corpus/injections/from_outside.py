@@ -135,9 +135,37 @@ def cut_short(scene: Scene) -> None:
 
 
 def resumed(do: Callable[[Scene], None]) -> tuple[Act, ...]:
-    """The first attempt is killed once its checkpoint is committed; the second finds it damaged."""
-    first = Act("CheckpointCommitted", lambda scene: scene.send(signal.SIGKILL, scene.trainer()))
-    return (first, Act("ResumeTargetChosen", do, attempt=2))
+    """The first attempt is killed once its checkpoint is committed; the second finds it damaged.
+
+    An actor that is kept for the second attempt stands still until the damage is done: else it is quicker.
+    """
+    actors: dict[str, psutil.Process] = {}
+
+    def leave(scene: Scene) -> None:
+        actors[scene.followed.run_id] = scene.actor()
+        scene.send(signal.SIGKILL, scene.trainer())
+
+    def hold(scene: Scene) -> None:
+        _signal_if_there(actors[scene.followed.run_id], signal.SIGSTOP)
+
+    def damage_and_let_go(scene: Scene) -> None:
+        try:
+            do(scene)
+        finally:
+            _signal_if_there(actors[scene.followed.run_id], signal.SIGCONT)
+
+    return (
+        Act("CheckpointCommitted", leave),
+        Act("RetryDecided", hold),
+        Act("ResumeTargetChosen", damage_and_let_go, attempt=2),
+    )
+
+
+def _signal_if_there(process: psutil.Process, sent: signal.Signals) -> None:
+    try:
+        process.send_signal(sent)
+    except psutil.NoSuchProcess:
+        return  # It was not kept.
 
 
 def kill_actor(scene: Scene) -> None:
@@ -226,7 +254,7 @@ INJECTIONS: dict[str, Injection] = {
     "checkpoint-manifest-damaged": Injection(
         kind="keep", spec=SOON, acts=resumed(lambda scene: damage(chosen(scene) / "manifest.json"))
     ),
-    "checkpoint-of-another-model": Injection(kind="wider", entry=SDK, spec=SOON, acts=resumed(lambda scene: None)[:1]),
+    "checkpoint-of-another-model": Injection(kind="wider", entry=SDK, spec=SOON, acts=resumed(lambda scene: None)),
     # storage
     "disk-full": Injection(kind="fill-disk", before=own_disk),
     "store-eio-at-start": Injection(before=own_data, acts=(Act("RunSubmitted", eio_for_manifest),)),

@@ -107,7 +107,7 @@ INJECTIONS: dict[str, Injection] = {
     "connections-cut": Injection(kind="cut", entry=TORCH),
     "device-ecc-error": Injection(kind="ecc"),
     # intent
-    "deadline-passed": Injection(spec={"limits": {"deadline": 20}}),
+    "deadline-passed": Injection(spec={"limits": {"deadline": 12}}),
     "wall-time-over": Injection(spec={"limits": {"wall_time_s": 4.0}}),
     # combinations
     "device-oom-and-resets": Injection(kind="oom-among-others", entry=TORCH),
