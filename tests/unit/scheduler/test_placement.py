@@ -83,7 +83,8 @@ def test_a_pool_without_an_agent_places_nothing():
 
 def test_a_smaller_gang_starts_once_the_whole_one_was_waited_for():
     run = replace(waiting("a", 4), smaller=(2, 1), smaller_after_s=30)
-    assert plan([run], [cluster(3)], later(29)).grants == ()
+    waits = plan([run], [cluster(3)], later(29)).waits
+    assert "from 12:00:30 UTC on 1 will do" in waits[0].message
     (grant,) = plan([run], [cluster(3)], later(30)).grants
     assert len(grant.ranks) == 2
     assert grant.shortfall == "4 ranks were not to be had within 30 s"
@@ -95,6 +96,13 @@ def test_a_smaller_gang_starts_once_the_whole_one_was_waited_for():
 def test_a_smaller_gang_overtakes_nobody_in_front_of_it():
     run = replace(waiting("b", 4, age=1), smaller=(1,), smaller_after_s=0)
     made = plan([waiting("a", 3), run], [cluster(4, used=2)], later(60))
+    assert made.grants == ()
+    assert [wait.token for wait in made.waits] == [WaitToken.CAPACITY, WaitToken.TURN]
+
+
+def test_a_gang_larger_than_the_pool_keeps_its_turn_once_a_smaller_one_will_do():
+    run = replace(waiting("a", 8), smaller=(4, 2), smaller_after_s=30)
+    made = plan([run, waiting("b", 1, age=1)], [cluster(4, used=3)], later(30))
     assert made.grants == ()
     assert [wait.token for wait in made.waits] == [WaitToken.CAPACITY, WaitToken.TURN]
 

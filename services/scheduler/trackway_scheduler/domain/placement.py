@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from enum import StrEnum
 
 from trackway_common.events import RankPlacement
@@ -119,14 +119,16 @@ def _try(run: Waiting, free: _Free | None, now: datetime) -> Grant | Wait:
         waited = f"{run.ranks} ranks were not to be had within {run.smaller_after_s:g} s"
         return _grant(replace(run, ranks=small), free.cluster, shortfall=waited)
     need = run.per_rank.times(run.ranks)
-    if not free.cluster.total.holds(need):
+    if not free.cluster.total.holds(run.per_rank.times(_least(run, now))):
         message = f"pool {run.pool} holds {free.cluster.total.fits(run.per_rank)} such ranks now; it needs {run.ranks}"
+        message += _smaller_later(run)
         return _wait(run, WaitToken.NO_MATCHING_FLAVOR, message)
     if free.head is not None:
         return _wait(run, WaitToken.TURN, f"behind run {free.head} on pool {run.pool}")
     if not free.left.holds(need):
         free.head = run.run_id
         message = f"needs {run.ranks} ranks on pool {run.pool}; room for {free.left.fits(run.per_rank)} now"
+        message += _smaller_later(run)
         return _wait(run, WaitToken.CAPACITY, message)
     free.left = free.left.minus(need)
     return _grant(run, free.cluster)
@@ -134,11 +136,23 @@ def _try(run: Waiting, free: _Free | None, now: datetime) -> Grant | Wait:
 
 def _smaller(run: Waiting, free: _Free, now: datetime) -> int | None:
     """Ranks of the largest smaller gang that fits, once the whole one was waited for in vain."""
-    if free.left.holds(run.per_rank.times(run.ranks)):
-        return None
-    if (now - run.not_before).total_seconds() < run.smaller_after_s:
+    if free.left.holds(run.per_rank.times(run.ranks)) or _least(run, now) == run.ranks:
         return None
     return next((ranks for ranks in run.smaller if free.left.holds(run.per_rank.times(ranks))), None)
+
+
+def _least(run: Waiting, now: datetime) -> int:
+    """Ranks that will do now."""
+    waited = (now - run.not_before).total_seconds() >= run.smaller_after_s
+    return run.smaller[-1] if run.smaller and waited else run.ranks
+
+
+def _smaller_later(run: Waiting) -> str:
+    """From when on fewer ranks will do, for those who ask why the run waits."""
+    if not run.smaller:
+        return ""
+    after = run.not_before + timedelta(seconds=run.smaller_after_s)
+    return f"; from {after:%H:%M:%S} UTC on {run.smaller[-1]} will do"
 
 
 def _grant(run: Waiting, cluster: Cluster, shortfall: str = "") -> Grant:
