@@ -340,7 +340,7 @@ class Limits:
     deadline_s: float | None = None
     """The same in seconds after the submission."""
     stall_s: float | None = None
-    """Without progress after the first step; 0: for ever. Default: 300 s, or 20 median steps if that is more."""
+    """Without progress after the first step; 0: for ever. Default: 300 s of silence, or 1800 s without a step."""
     first_step_s: float | None = None
     """Until the first step; 0: for ever. Default: 1800 s."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from trackway_trainer_agent.worker.progress import FIRST_STEP_S, STALL_S, Progress
+from trackway_trainer_agent.worker.progress import BUSY_STALL_S, FIRST_STEP_S, STALL_S, Progress
 from trackway_trainer_agent.worker.rank_spec import Patience
 
 
@@ -54,6 +54,19 @@ def test_steps_may_be_late_by_so_much(watch: Watch, interval_s: float, patience:
     late = progress.overdue()
     assert late is not None
     assert (late.limit_s, late.silent_s, late.stepped) == (limit_s, pytest.approx(limit_s + 1), True)
+
+
+def test_by_default_one_that_prints_or_computes_has_longer(watch: Watch):
+    progress = stepping(watch, 0.1)
+    for _ in range(17):
+        watch.now_s += 100
+        progress.active()
+        assert progress.overdue() is None
+    watch.now_s += 101
+    progress.active()
+    late = progress.overdue()
+    assert late is not None
+    assert (late.limit_s, late.silent_s) == (BUSY_STALL_S, pytest.approx(1801))
 
 
 def test_a_checkpoint_is_progress_too(watch: Watch):

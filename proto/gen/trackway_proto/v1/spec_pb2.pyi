@@ -413,7 +413,7 @@ class Limits(_message.Message):
     deadline_s: _builtins.float
     """The same in seconds after the submission."""
     stall_s: _builtins.float
-    """Without progress after the first step; 0: for ever. Default: 300 s, or 20 median steps if that is more."""
+    """Without progress after the first step; 0: for ever. Default: 300 s of silence, or 1800 s without a step."""
     first_step_s: _builtins.float
     """Until the first step; 0: for ever. Default: 1800 s."""
     @_builtins.property

@@ -12,7 +12,10 @@ from trackway_trainer_agent.worker.rank_spec import Patience
 from trackway_trainer_agent.worker.records import Overdue
 
 STALL_S = 300.0
-"""Default; below torch's own limits for collectives (600 s with NCCL), whose end tells less than stacks do."""
+"""Default for a trainer that does nothing at all: no step, no line, no CPU; below torch's own limits for collectives
+(600 s with NCCL), whose end tells less than stacks do."""
+BUSY_STALL_S = 1800.0
+"""Default for one that prints or computes but takes no step: it may be evaluating."""
 STALL_STEPS = 20
 """Default for slow steps: so many median ones."""
 FIRST_STEP_S = 1800.0
@@ -30,7 +33,7 @@ class Progress:
         self._lock = threading.Lock()
         self._patience = Patience()
         self._begun_at: float | None = None
-        self._signed_at = 0.0
+        self._signed_at = self._active_at = 0.0
         self._stepped_at: float | None = None
         self._intervals: deque[float] = deque(maxlen=STEPS_REMEMBERED)
         self._connected = False
@@ -60,10 +63,9 @@ class Progress:
             self._connected, self._signed_at = False, self._clock()
 
     def active(self) -> None:
-        """It printed or computed; says something only of a program that reports no steps."""
+        """It printed or computed: of a program that reports steps that is little."""
         with self._lock:
-            if not self._connected:
-                self._signed_at = self._clock()
+            self._active_at = self._clock()
 
     def waiting_for_us(self, count: int) -> None:
         """Add ``count`` to the calls in which the trainer waits for its actor: no fault of its own."""
@@ -76,26 +78,24 @@ class Progress:
         with self._lock:
             if self._begun_at is None or self._waits_for_us:
                 return None
-            stepping = self._connected and self._stepped_at is not None
-            limit_s = self._limit_s(stepping=stepping)
-            silent_s = self._clock() - (self._signed_at if stepping or not self._expects_steps() else self._begun_at)
-            if limit_s is None or silent_s <= limit_s:
-                return None
-            return Overdue(silent_s=silent_s, limit_s=limit_s, stepped=self._stepped_at is not None)
+            now, stepped = self._clock(), self._stepped_at is not None
+            late = [(now - since_s, limit_s) for since_s, limit_s in self._limits(self._begun_at) if limit_s > 0]
+            over = next(((silent_s, limit_s) for silent_s, limit_s in late if silent_s > limit_s), None)
+            return None if over is None else Overdue(silent_s=over[0], limit_s=over[1], stepped=stepped)
+
+    def _limits(self, begun_at: float) -> tuple[tuple[float, float], ...]:
+        """Moments from which it counts, each with how long it may take from there; 0 is for ever."""
+        stall_s, first_step_s = self._patience.stall_s, self._patience.first_step_s
+        active_at = max(self._signed_at, self._active_at)
+        if self._expects_steps():
+            return ((begun_at, FIRST_STEP_S if first_step_s is None else first_step_s),)
+        if not self._connected:
+            return ((active_at, stall_s or 0.0),)
+        if stall_s is not None:
+            return ((self._signed_at, stall_s),)
+        slow_s = STALL_STEPS * statistics.median(self._intervals) if self._intervals else 0.0
+        return ((active_at, max(STALL_S, slow_s)), (self._signed_at, max(BUSY_STALL_S, slow_s)))
 
     def _expects_steps(self) -> bool:
         """A first step is expected of a program that uses the SDK, or whose spec gives it a limit."""
         return self._stepped_at is None and (self._connected or self._patience.first_step_s is not None)
-
-    def _limit_s(self, *, stepping: bool) -> float | None:
-        stall_s, first_step_s = self._patience.stall_s, self._patience.first_step_s
-        if self._expects_steps():
-            return _unless_zero(FIRST_STEP_S if first_step_s is None else first_step_s)
-        if not stepping:
-            return _unless_zero(stall_s or 0.0)
-        median_s = statistics.median(self._intervals) if self._intervals else 0.0
-        return _unless_zero(max(STALL_S, STALL_STEPS * median_s) if stall_s is None else stall_s)
-
-
-def _unless_zero(limit_s: float) -> float | None:
-    return limit_s if limit_s > 0 else None
