@@ -125,7 +125,9 @@ def test_fractions_of_cpus_add_up():
 
 gangs = st.lists(
     st.builds(
-        Waiting,
+        lambda least, **fields: Waiting(**fields, smaller=smaller_gangs(fields["ranks"], least)),
+        least=st.integers(0, 4),
+        smaller_after_s=st.integers(0, 4),
         run_id=st.uuids().map(str),
         attempt=st.integers(1, 5),
         pool=st.sampled_from(["p", "q", "nobody's"]),
@@ -156,7 +158,11 @@ def test_gangs_are_whole_capacity_is_kept_and_nobody_is_lost(runs, pools):
     by_run = {run.run_id: run for run in runs}
     for grant in made.grants:
         run = by_run[grant.run_id]
-        assert [rank.rank for rank in grant.ranks] == list(range(run.ranks))
+        assert [rank.rank for rank in grant.ranks] == list(range(len(grant.ranks)))
+        assert len(grant.ranks) in {run.ranks, *run.smaller}
+        assert bool(grant.shortfall) == (len(grant.ranks) < run.ranks)
+        if grant.shortfall:
+            assert (NOW - run.not_before).total_seconds() >= run.smaller_after_s
         assert run.not_before <= NOW
         assert grant.pool == run.pool
     for pool in pools:
