@@ -14,6 +14,9 @@ from pathlib import Path
 
 UP_TARGET = "≤ 25 s"
 HELP_TARGET = "≤ 150 ms"
+CLOSED_TARGET = "p50 < 1 s, p99 < 5 s"
+WARM_TARGET = "ratio ≤ 0.6: its actors are kept"
+COLD_TARGET = "ratio ≤ 1.2: placed anew"
 EXPLAIN_TARGET = "< 1 s"
 
 
@@ -32,6 +35,18 @@ class Machine:
 
 
 @dataclass(kw_only=True)
+class Restarts:
+    """Deaths of one kind."""
+
+    closed_s: list[float] = field(default_factory=list)
+    """From the death to the attempt's end."""
+    resumed_s: list[float] = field(default_factory=list)
+    """From the death to the next attempt's first step, less the backoff."""
+    cold_start_s: list[float] = field(default_factory=list)
+    """From a placement to the first step, of each run's first attempt."""
+
+
+@dataclass(kw_only=True)
 class Results:
     """Every value, in seconds; empty where a part was left out."""
 
@@ -41,7 +56,9 @@ class Results:
     up_kept_s: list[float] = field(default_factory=list)
     first_step_s: list[float] = field(default_factory=list)
     bare_first_step_s: list[float] = field(default_factory=list)
-    closed_s: list[float] = field(default_factory=list)
+    restarts: dict[str, Restarts] = field(default_factory=dict)
+    """By what was killed."""
+    takeover_s: list[float] = field(default_factory=list)
     explain_s: list[float] = field(default_factory=list)
     export_s: float = 0.0
     export_facts: int = 0
@@ -88,15 +105,33 @@ def _rows(results: Results) -> Iterator[str]:
         yield _row("`trackway --help`", len(results.help_s), shown, HELP_TARGET)
     if results.first_step_s:
         yield _row("submit → first step", len(results.first_step_s), _first_step(results), "–")
-    if results.closed_s:
-        shown = f"p50 {_milliseconds(results.closed_s, 50)}, p99 {_milliseconds(results.closed_s, 99)}"
-        yield _row("SIGKILL of a worker → attempt closed", len(results.closed_s), shown, "–")
+    for victim, restarts in results.restarts.items():
+        yield from _restarts(victim, restarts)
+    if results.takeover_s:
+        shown = f"median {_milliseconds(results.takeover_s, 50)}, max {max(results.takeover_s) * 1000:.0f} ms"
+        yield _row("SIGKILL of the active scheduler → the standby serves", len(results.takeover_s), shown, "< 3 s")
     if results.explain_s:
         log = f"{results.export_facts:,} facts, {results.export_runs:,} runs"
         shown = f"p50 {_milliseconds(results.explain_s, 50)}, max {max(results.explain_s) * 1000:.0f} ms"
         yield _row(f"`trackway explain RUN --log DIR`, {log}", len(results.explain_s), shown, EXPLAIN_TARGET)
         yield _row(f"`trackway log export`, {log}", 1, f"{results.export_s:.0f} s", "–")
         yield _row(f"`trackway log verify`, {log}", 1, f"{results.verify_s:.0f} s", "–")
+
+
+def _restarts(victim: str, restarts: Restarts) -> Iterator[str]:
+    closed, resumed = restarts.closed_s, restarts.resumed_s
+    if closed:
+        shown = f"p50 {_milliseconds(closed, 50)}, p99 {_milliseconds(closed, 99)}"
+        target = "–" if victim == "head" else CLOSED_TARGET
+        yield _row(f"SIGKILL of a run's {victim} → attempt closed", len(closed), shown, target)
+    if resumed:
+        cold_s = statistics.median(restarts.cold_start_s)
+        shown = f"median {statistics.median(resumed):.1f} s, cold start {cold_s:.1f} s, ratio"
+        shown += (
+            f" {statistics.median(resumed) / cold_s:.2f} ({min(resumed) / cold_s:.2f} – {max(resumed) / cold_s:.2f})"
+        )
+        target = WARM_TARGET if victim == "worker" else COLD_TARGET
+        yield _row("the same → first resumed step, less backoff", len(resumed), shown, target)
 
 
 def _row(what: str, count: int, measured: str, target: str) -> str:

@@ -14,11 +14,11 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 
-from tests.bench import commands, explain, first_step, kills
+from tests.bench import commands, explain, first_step, kills, takeover
 from tests.bench.results import Results, machine, table
 from tests.support.stack import running_stack
 
-PARTS = ("help", "explain", "up", "first-step", "kills")
+PARTS = ("help", "explain", "up", "takeover", "first-step", "kills")
 OUT = Path(__file__).parents[2] / ".build/bench.json"
 Part = Callable[[Results], None]
 
@@ -28,6 +28,9 @@ def main() -> int:
     options.add_argument("--parts", nargs="+", choices=PARTS, default=PARTS, help="default: all, in this order")
     options.add_argument("--rounds", type=int, default=10, help="submissions of each kind")
     options.add_argument("--kills", type=int, default=20, help="workers killed")
+    options.add_argument("--actors", type=int, default=5, help="actors killed")
+    options.add_argument("--heads", type=int, default=2, help="times that Ray's head is killed")
+    options.add_argument("--takeovers", type=int, default=5, help="active schedulers killed")
     options.add_argument("--ups", type=int, default=3, help="starts of each kind")
     options.add_argument("--helps", type=int, default=20, help="calls of `trackway --help`")
     options.add_argument("--facts", type=int, default=1_000_000, help="facts of the log that is explained from")
@@ -51,6 +54,8 @@ def selected(chosen: argparse.Namespace, folder: Path) -> Iterator[tuple[str, Pa
         yield "explain", partial(explain.measure, folder=folder, facts=chosen.facts, count=chosen.explains)
     if "up" in chosen.parts:
         yield "up", partial(commands.measure_up, folder=folder, count=chosen.ups)
+    if "takeover" in chosen.parts:
+        yield "takeover", partial(takeover.measure, folder=folder / "takeover", count=chosen.takeovers)
     if {"first-step", "kills"}.isdisjoint(chosen.parts):
         return
     for stack in running_stack(folder / "state"):
@@ -58,7 +63,9 @@ def selected(chosen: argparse.Namespace, folder: Path) -> Iterator[tuple[str, Pa
         if "first-step" in chosen.parts:
             yield "first-step", partial(first_step.measure, stack=stack, folder=folder, data=data, rounds=chosen.rounds)
         if "kills" in chosen.parts:
-            yield "kills", partial(kills.measure, stack=stack, folder=folder, count=chosen.kills)
+            for victim, count in (("worker", chosen.kills), ("actor", chosen.actors), ("head", chosen.heads)):
+                part = partial(kills.measure, stack=stack, folder=folder, victim=victim, count=count)
+                yield f"kills of a run's {victim}", part
 
 
 def measure(name: str, part: Part, results: Results) -> None:

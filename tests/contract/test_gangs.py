@@ -90,6 +90,12 @@ async def found(bench: Bench, rank: int, kind: type, *, gangs: Gangs | None = No
             await asyncio.sleep(0.05)
 
 
+async def until_over(bench: Bench, rank: int) -> None:
+    async with asyncio.timeout(LIMIT_S):
+        while (await bench.gangs.drain(NAME, rank, 0)).phase is not RankPhase.ENDED:
+            await asyncio.sleep(0.05)
+
+
 async def test_a_gang_lands_and_is_listed(bench: Bench) -> None:
     before = await bench.gangs.cluster()
     ranks = await bench.gangs.create(TWO)
@@ -171,6 +177,21 @@ async def test_start_again_changes_nothing_and_another_spec_is_refused(bench: Be
     await bench.gangs.start(NAME, 0, sleeper)
     with pytest.raises(CommandRejected):
         await bench.gangs.start(NAME, 0, replace(sleeper, attempt=2))
+
+
+async def test_a_renewed_actor_is_as_new(bench: Bench) -> None:
+    (before, _) = await bench.gangs.create(TWO)
+    await bench.gangs.start(NAME, 0, spec(bench, "sleep", "1000"))
+    started = await found(bench, 0, TrainerStarted)
+    with pytest.raises(CommandRejected):
+        await bench.gangs.renew(NAME, 0)
+    await bench.gangs.kill(NAME, 0)
+    await until_over(bench, 0)
+    for _ in range(2):
+        assert (await bench.gangs.renew(NAME, 0)).actor_pid == before.actor_pid
+    assert (await bench.gangs.drain(NAME, 0, 0)).records == ()
+    await bench.gangs.start(NAME, 0, replace(spec(bench, "sleep", "1000"), attempt=2, epoch=2))
+    assert (await found(bench, 0, TrainerStarted)).pid != started.pid
 
 
 async def test_another_client_finds_the_gang_and_its_facts(bench: Bench) -> None:

@@ -232,6 +232,29 @@ def test_stop_before_the_process_begins_is_not_forgotten(actor: RankActor, store
     assert ended(wait_for_end(actor)).stop_requested
 
 
+def test_a_renewed_actor_knows_nothing_of_the_attempt_before(actor: RankActor, store: Path) -> None:
+    code = "import os; print(os.environ['TRACKWAY_ATTEMPT'], os.environ['TRACKWAY_RANK_SOCKET'])"
+    spec = script_spec(store, {"train.py": code})
+    first = run_to_end(actor, spec)
+    with pytest.raises(CommandRejected):
+        actor.start(replace(spec, attempt=2, epoch=2))
+    actor.renew()
+    assert records(actor) == []
+    second = run_to_end(actor, replace(spec, attempt=2, epoch=2, attempt_token="other"))
+    (number, socket), (number_after, socket_after) = lines(first)[0].split(), lines(second)[0].split()
+    assert (number, number_after) == ("1", "2")
+    assert socket_after != socket
+    assert not Path(socket).exists()
+
+
+def test_a_trainer_that_runs_is_not_renewed_away(actor: RankActor, store: Path) -> None:
+    actor.start(script_spec(store, {"train.py": "import time; time.sleep(600)"}))
+    wait_until(lambda: actor.ping().trainer_pid is not None)
+    with pytest.raises(CommandRejected):
+        actor.renew()
+    assert actor.ping().phase is RankPhase.RUNNING
+
+
 def test_start_again_with_the_same_spec_changes_nothing(actor: RankActor, store: Path) -> None:
     spec = script_spec(store, {"train.py": "print('once')"})
     actor.start(spec)
