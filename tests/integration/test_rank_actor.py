@@ -316,7 +316,7 @@ def test_stacks_of_a_foreign_program_come_from_the_kernel(actor: RankActor, stor
     wait_until(lambda: "up" in lines(records(actor)))
     dump = actor.stacks()
     assert dump.source == "kernel"
-    assert "state S" in dump.text
+    wait_until(lambda: "state S" in actor.stacks().text)
     assert actor.ping().phase is RankPhase.RUNNING
 
 
