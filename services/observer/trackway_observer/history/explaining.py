@@ -16,7 +16,7 @@ from trackway_common.history.fold import fold_run
 from trackway_common.history.goodput import Goodput, goodput_of
 from trackway_common.history.model import RunHistory
 from trackway_common.history.receipt.build import LastSeen
-from trackway_common.history.wording import short_id
+from trackway_common.history.wording import moment, short_id
 from trackway_common.ids import pool_stream
 
 from trackway_observer.history.reader import HistoryReader, ReadModel
@@ -33,6 +33,7 @@ where state != 'ENDED' and pool = {pool:String} order by placed_at, run_id limit
 _POOL = """
 select hex(payload) from events where stream = {stream:String} order by sequence desc limit 1
 """
+_HEARD_AT = "select max(last_seen_at) from agents where pool = {pool:String}"
 _LAST_SEEN = """
 select attempt, max(at), max(last_step) from rank_heartbeats where run_id = {run:String} group by attempt
 """
@@ -83,6 +84,7 @@ class Explaining:
             ahead=await self._ahead(history.run_id, submitted.submitted_at, _classes(spec, pool)),
             holders=await self._holders(spec.compute.pool),
             pool=pool,
+            agent_heard_at=await self._heard_at(spec.compute.pool),
             last_seen=last_seen,
         )
 
@@ -95,6 +97,10 @@ class Explaining:
         rows = await self._database.rows(_POOL, {"stream": pool_stream(pool)})
         fact = decode_fact(bytes.fromhex(rows[0][0])) if rows else None
         return fact if isinstance(fact, PoolObserved) else None
+
+    async def _heard_at(self, pool: str) -> datetime | None:
+        rows = await self._database.rows(_HEARD_AT, {"pool": pool})
+        return moment(rows[0][0])
 
     async def _holders(self, pool: str) -> tuple[str, ...]:
         rows = await self._database.rows(_HOLDERS, {"pool": pool})

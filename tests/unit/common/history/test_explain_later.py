@@ -151,6 +151,18 @@ def test_a_pool_that_can_never_hold_the_run_is_told() -> None:
     assert absent.token == "NoMatchingFlavor"
 
 
+def test_a_pool_whose_agents_are_silent_is_told() -> None:
+    facts = submitted(RunFacts())
+    heard = facts.now
+    facts.after(20.0)
+    waiting = told(facts, around=Surroundings(agent_heard_at=heard)).waiting
+    assert waiting is not None
+    assert (waiting.token, waiting.sentence) == ("WaitingForAgent", "No agent of pool local was heard for 20.0 s.")
+    recent = told(facts, around=Surroundings(agent_heard_at=facts.now)).waiting
+    assert recent is not None
+    assert recent.token == "WaitingForQuota"
+
+
 def test_evidence_too_long_for_its_fact_is_quoted_where_it_is_at_hand() -> None:
     stacks = "".join(f"frame {i}\n" for i in range(60)).encode()
     seen = e.Evidence(

@@ -23,6 +23,8 @@ from trackway_common.history.model import EvaluationHistory, RunHistory
 from trackway_common.history.wording import checkpoint_name, count_text, moment, number_text, seconds_text
 from trackway_common.reasons import Counting, policy_of
 
+AGENT_SILENT_S = 15.0
+"""The scheduler probes an agent that was not heard for so long."""
 NO_FLAVOR = "NoMatchingFlavor"
 _COUNTING = {
     Counting.NO_PROGRESS: "without a newly committed checkpoint in between",
@@ -90,13 +92,16 @@ def _held(history: RunHistory) -> tuple[str, str, datetime | None]:
 
 
 def _queued(history: RunHistory, as_of: datetime, surroundings: Surroundings) -> tuple[str, str, datetime | None]:
-    """The scheduler's own tokens, as far as the facts tell; its RunService knows about agents, too."""
+    """The scheduler's own tokens, as far as what is at hand tells."""
     waiting = [attempt for attempt in history.attempts if attempt.queued and attempt.placed is None]
     not_before = moment(waiting[-1].queued[-1].not_before) if waiting else None
     if not_before and not_before > as_of:
         left = seconds_text((not_before - as_of).total_seconds())
         return "WaitingForBackoff", f"The backoff after the last attempt ends in {left}.", not_before
-    spec = history.spec
+    spec, heard_at = history.spec, surroundings.agent_heard_at
+    if spec and heard_at and (silent_s := (as_of - heard_at).total_seconds()) > AGENT_SILENT_S:
+        silence = f"No agent of pool {spec.compute.pool} was heard for {seconds_text(silent_s)}."
+        return "WaitingForAgent", silence, not_before
     if spec and surroundings.pool and (why := _no_flavor(spec, surroundings.pool)):
         return NO_FLAVOR, why, not_before
     pool = spec.compute.pool if spec else "its"

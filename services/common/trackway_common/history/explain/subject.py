@@ -23,6 +23,8 @@ class Surroundings:
     """Attempts that hold the pool now."""
     pool: PoolObserved | None = None
     """What the run's pool last said of itself."""
+    agent_heard_at: datetime | None = None
+    """Newest heartbeat of the pool's agents; None where heartbeats are not at hand, such as in a copied log."""
     texts: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
     """Evidence that was too long for its fact, by digest, where it was at hand."""
     last_seen: Mapping[int, LastSeen] = field(default_factory=lambda: MappingProxyType({}))
