@@ -68,7 +68,7 @@ class RepeatedStory(InMemoryEventLog):
 
     async def tail(self, topic: str, positions: Mapping[int, int]) -> AsyncIterator[Sequence[Record]]:
         for partition in positions:
-            offset = 0
+            offset, run = 0, ""
             values = [_claim(partition)] if topic == RUNS else []
             for run in self._of[partition]:
                 values += [v.replace(RUN_ID.encode(), run.encode()) for name, v in self._values if name == topic]
