@@ -17,6 +17,7 @@ from pathlib import Path
 from trackway import TrackwayClient
 
 from tests.bench.results import Restarts, Results
+from tests.support.ranks import actor_of
 from tests.support.runs import Followed, follow, spec, submit, trainer_pid
 from tests.support.stack import Stack
 
@@ -88,8 +89,7 @@ class Killer:
             case "worker":
                 os.kill(trainer, signal.SIGKILL)
             case "actor":
-                launcher = parent_of(trainer)
-                os.kill(parent_of(launcher), signal.SIGKILL)
+                os.kill(actor_of(trainer), signal.SIGKILL)
             case "head":
                 self.stack.kill("ray")
 
@@ -97,8 +97,3 @@ class Killer:
 def moment(text: object) -> datetime:
     """A fact's time."""
     return datetime.fromisoformat(str(text))
-
-
-def parent_of(pid: int) -> int:
-    """Process id of a process's parent."""
-    return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])

@@ -14,6 +14,8 @@ import psutil
 import pytest
 from trackway_trainer_agent.worker.trainer_process import ExecutionFailed, ProcessEnd, TrainerProcess
 
+from tests.support.ranks import actor_of
+
 MARK = "TRACKWAY_TEST_MARK"
 
 
@@ -140,6 +142,12 @@ def test_killed_launcher_takes_the_trainer_along_and_the_end_is_unknown(
     launcher.kill()
     assert process.wait() == ProcessEnd(exit_code=None, signal=None, peak_memory_bytes=0)
     assert eventually(lambda: not alive(tmp_path))
+
+
+def test_the_launcher_is_no_child_of_the_actor_for_ray_kills_those(start: Callable[..., TrainerProcess]) -> None:
+    process = start(("sleep", "600"))
+    assert psutil.Process().children() == []
+    assert actor_of(process.pid) == os.getpid()
 
 
 def test_orders_after_the_end_do_nothing(start: Callable[..., TrainerProcess]) -> None:

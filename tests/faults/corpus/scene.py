@@ -17,6 +17,7 @@ from trackway.client.snapshot import take_snapshot
 from trackway.client.splits import parse_splits
 
 from tests.faults.corpus.label import Label
+from tests.support.ranks import actor_of
 from tests.support.runs import Followed
 from tests.support.stack import Stack, wait_until
 
@@ -73,7 +74,7 @@ class Scene:
 
     def actor(self, rank: int = 0) -> psutil.Process:
         """The actor that supervises the rank."""
-        return _parent(self.launcher(rank))
+        return psutil.Process(actor_of(self.trainer(rank).pid))
 
     def send(self, sent: signal.Signals, *processes: psutil.Process) -> None:
         """Signal processes, all before any of them can react."""

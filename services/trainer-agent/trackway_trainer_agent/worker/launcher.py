@@ -1,6 +1,7 @@
 """Stands between a rank's actor and its trainer, so that nothing outlives the actor and no exit status is lost.
 
 Run by path with ``python -I -S``; imports only the standard library, and little of it, to be up in a few ms.
+It leaves its parent at once: Ray kills the children of an actor that ends, the launcher before it could do its work.
 It leads a session of its own, adopts every orphan below it (``PR_SET_CHILD_SUBREAPER``), starts the trainer and
 then obeys one-letter orders on the control pipe. The end of that pipe means that the actor is gone.
 
@@ -25,6 +26,9 @@ CHANGED_SIGNALS = (*IGNORED_SIGNALS, signal.SIGCHLD, signal.SIGPIPE, signal.SIGX
 
 def main() -> int:
     """Run one trainer to its end and leave no descendant."""
+    if os.fork() != 0:
+        return 0
+    os.setsid()
     control, status = int(sys.argv[1]), int(sys.argv[2])
     for descriptor in (control, status):
         os.set_inheritable(descriptor, False)

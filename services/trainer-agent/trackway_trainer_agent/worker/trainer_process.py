@@ -42,7 +42,7 @@ class TrainerProcess:
         status_read, status_write = os.pipe()
         launched = (str(control_read), str(status_write), str(folder), *argv)
         try:
-            self._launcher = subprocess.Popen(
+            launcher = subprocess.Popen(
                 [sys.executable, "-I", "-S", str(LAUNCHER), *launched],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
@@ -50,27 +50,30 @@ class TrainerProcess:
                 bufsize=0,
                 env=environment,
                 pass_fds=(control_read, status_write),
-                start_new_session=True,
             )
         finally:
             os.close(control_read)
             os.close(status_write)
+        # It goes on in a child of its own, which nobody's end but its own ends.
+        launcher.wait()
+        self._output = (launcher.stdout, launcher.stderr)
         self._status = os.fdopen(status_read, "r", encoding="ascii")
         self.pid = self._started(argv[0], folder)
 
     def take_output(self) -> tuple[int, int]:
         """Descriptors of its standard output and standard error; the caller reads and closes them."""
-        assert self._launcher.stdout is not None
-        assert self._launcher.stderr is not None
-        pair = os.dup(self._launcher.stdout.fileno()), os.dup(self._launcher.stderr.fileno())
-        self._launcher.stdout.close()
-        self._launcher.stderr.close()
+        stdout, stderr = self._output
+        assert stdout is not None
+        assert stderr is not None
+        pair = os.dup(stdout.fileno()), os.dup(stderr.fileno())
+        stdout.close()
+        stderr.close()
         return pair
 
     def wait(self) -> ProcessEnd:
         """Wait until it ended and nothing that it started is left."""
         words = self._status.readline().split()
-        self._launcher.wait()
+        self._status.read()  # To the launcher's own end.
         self._status.close()
         if not words:
             # The launcher was killed; the kernel ended the trainer with it, its group is made sure of here.
@@ -116,7 +119,6 @@ class TrainerProcess:
         if word == "started":
             return int(number)
         self.close()
-        self._launcher.wait()
         if word == "failed":
             raise ExecutionFailed(int(number), os.strerror(int(number)), f"{program} in {folder}")
         raise ExecutionFailed(0, "the launcher ended before the trainer began", program)
