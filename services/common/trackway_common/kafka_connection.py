@@ -9,7 +9,7 @@ from aiokafka.conn import collect_hosts, create_conn
 from aiokafka.errors import KafkaError, SaslAuthenticationFailed, UnsupportedSaslMechanismError
 from aiokafka.helpers import create_ssl_context
 
-from trackway_common.errors import CommandRejected
+from trackway_common.errors import CommandRejected, Unavailable
 from trackway_common.settings import KafkaSettings
 
 TRY_LIMIT_S = 3.0
@@ -57,6 +57,11 @@ async def refuse_wrong_credentials(settings: KafkaSettings) -> None:
         else:
             connection.close()
             return
+
+
+def no_answer(settings: KafkaSettings, error: Exception) -> Unavailable:
+    """What a failed connection means; the protocol is named because a wrong one looks the same."""
+    return Unavailable(f"the log at {settings.bootstrap} does not answer over {settings.security_protocol} ({error!r})")
 
 
 def _refusal(error: Exception, address: str, settings: KafkaSettings) -> str:

@@ -21,7 +21,7 @@ from aiokafka.errors import (
 from trackway_common.codec import Headers
 from trackway_common.errors import CorruptLog, Unavailable
 from trackway_common.event_log import Record, UncertainAppend
-from trackway_common.kafka_connection import connection_arguments
+from trackway_common.kafka_connection import connection_arguments, no_answer
 from trackway_common.settings import KafkaSettings
 from trackway_common.topics import MAX_RECORD_BYTES
 
@@ -111,7 +111,7 @@ class KafkaEventLog:
                     request_timeout_ms=int(self._settings.append_timeout_s * 1000),
                     **self._connection,
                 )
-                await _start(producer)
+                await _start(producer, self._settings)
                 self._producer = producer
             return self._producer
 
@@ -134,7 +134,7 @@ class KafkaEventLog:
                 **self._connection,
             )
             try:
-                await _start(consumer)
+                await _start(consumer, self._settings)
             except Unavailable as error:
                 log.info("waiting for the log", extra={"error": str(error)})
                 await asyncio.sleep(RECONNECT_S)
@@ -153,7 +153,7 @@ class KafkaEventLog:
                 await admin.start()
                 [found] = await admin.describe_topics([topic])
         except (KafkaError, TimeoutError, OSError) as error:
-            raise Unavailable(f"the log at {self._settings.bootstrap} does not answer ({error!r})") from error
+            raise no_answer(self._settings, error) from error
         finally:
             await admin.close()
         if not found["partitions"]:
@@ -169,13 +169,13 @@ class KafkaEventLog:
                 async with asyncio.timeout(METADATA_TIMEOUT_S):
                     offsets = await getattr(consumer, which)(partitions)
             except (KafkaError, TimeoutError) as error:
-                raise Unavailable(f"the log at {self._settings.bootstrap} does not answer ({error!r})") from error
+                raise no_answer(self._settings, error) from error
         return {tp.partition: int(offset) for tp, offset in offsets.items()}
 
     async def _metadata_consumer(self) -> AIOKafkaConsumer:
         if self._metadata is None:
             consumer = AIOKafkaConsumer(group_id=None, enable_auto_commit=False, **self._connection)
-            await _start(consumer)
+            await _start(consumer, self._settings)
             self._metadata = consumer
         return self._metadata
 
@@ -204,13 +204,13 @@ async def _fetch(consumer: AIOKafkaConsumer, topic: str) -> list[Record]:
     ]
 
 
-async def _start(client: AIOKafkaProducer | AIOKafkaConsumer) -> None:
+async def _start(client: AIOKafkaProducer | AIOKafkaConsumer, settings: KafkaSettings) -> None:
     try:
         async with asyncio.timeout(METADATA_TIMEOUT_S):
             await client.start()
     except (KafkaError, TimeoutError, OSError) as error:
         await _stop_quietly(client)
-        raise Unavailable(f"the log does not answer ({error!r})") from error
+        raise no_answer(settings, error) from error
 
 
 async def _stop_quietly(client: AIOKafkaProducer | AIOKafkaConsumer) -> None:

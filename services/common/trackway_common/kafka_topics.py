@@ -11,7 +11,7 @@ from aiokafka.admin import AIOKafkaAdminClient, NewTopic
 from aiokafka.errors import KafkaError, TopicAlreadyExistsError, for_code
 
 from trackway_common.errors import CommandRejected, Unavailable
-from trackway_common.kafka_connection import connection_arguments
+from trackway_common.kafka_connection import connection_arguments, no_answer
 from trackway_common.settings import KafkaSettings
 from trackway_common.topics import MAX_RECORD_BYTES, TOPICS, Topic
 
@@ -36,7 +36,7 @@ async def ensure_topics(settings: KafkaSettings, topics: Sequence[Topic] = TOPIC
             await admin.start()
             return await _ensure(admin, topics, settings.replication_factor)
     except (KafkaError, OSError, TimeoutError) as error:
-        raise Unavailable(f"the log at {settings.bootstrap} does not answer ({error!r})") from error
+        raise no_answer(settings, error) from error
     finally:
         await _close(admin)
 
