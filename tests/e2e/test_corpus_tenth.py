@@ -17,7 +17,7 @@ TENTH = (
     "null-pointer",
     "actor-sigkill",
     "guard-raises",
-    "truncated-gzip",
+    "undecodable-text",
     "unknown-argument",
     "object-store-503",
     "cancelled-deaf",

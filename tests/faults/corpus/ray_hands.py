@@ -7,14 +7,17 @@ python -m tests.faults.corpus.ray_hands ADDRESS kill ACTOR    ray.kill
 from __future__ import annotations
 
 import sys
+import time
 
 import ray
+from ray._private.worker import global_worker
 from ray.util.placement_group import placement_group
 from trackway_trainer_agent.adapters import ray_cluster
 
 NAMESPACE = "trackway"
-HEAD = "node:__internal_head__"
-"""Resource that only the head has."""
+PREEMPTION = 2
+"""DrainNodeReason of Ray's autoscaler.proto."""
+NOTICE = "spot capacity was reclaimed"
 GRANTED_S = 30.0
 
 
@@ -30,10 +33,12 @@ def main() -> None:
         case "kill":
             ray.kill(ray.get_actor(argument))
             print("killed", flush=True)
-        case "find":
-            workers = [node for node in ray.nodes() if node["Alive"] and HEAD not in node["Resources"]]
-            [worker] = workers
-            print(worker["NodeID"], flush=True)
+        case "drain":
+            node_id, _, seconds = argument.partition(":")
+            deadline_ms = int((time.time() + int(seconds)) * 1000)
+            accepted, why = global_worker.gcs_client.drain_node(node_id, PREEMPTION, NOTICE, deadline_ms)
+            assert accepted, why
+            print("told", flush=True)
 
 
 if __name__ == "__main__":

@@ -7,18 +7,12 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 
 import psutil
-from trackway.local.ray_head import OBJECT_STORE_BYTES, ray_env, without_ray_address
+from trackway.local.ray_head import ray_env, without_ray_address
 from trackway.local.state import read_endpoints
 
-from tests.support.stack import CPUS, Stack, wait_until
-
-UP_S = 60.0
-MANY_NODES = {"RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "1"}
-"""The stack's head keeps to itself (`trackway.local.ray_head`); Ray's command refuses to join one that does."""
-RAY = Path(sys.executable).with_name("ray")
+from tests.support.stack import CPUS, Stack
 
 
 def environment(stack: Stack) -> dict[str, str]:
@@ -42,13 +36,6 @@ def hands(stack: Stack, *order: str) -> subprocess.Popen[str]:
     return process
 
 
-def second_node_id(stack: Stack) -> str:
-    """Ray's id of the node that is not the head."""
-    command = [sys.executable, "-m", "tests.faults.corpus.ray_hands", address(stack), "find", "worker"]
-    done = subprocess.run(command, env=environment(stack), check=True, capture_output=True, text=True, timeout=60)
-    return done.stdout.split()[-1]
-
-
 @contextmanager
 def cpus_taken(stack: Stack) -> Iterator[None]:
     """Keep every CPU that the cluster has now."""
@@ -60,19 +47,16 @@ def cpus_taken(stack: Stack) -> Iterator[None]:
 
 
 class SecondNode:
-    """A raylet of its own; its ranks die with it."""
+    """A node of its own; its ranks die with its raylet."""
 
-    def __init__(self, stack: Stack, log: Path) -> None:
+    def __init__(self, stack: Stack) -> None:
         self._stack = stack
-        command = [str(RAY), "start", f"--address={address(stack)}", "--block", "--num-cpus=1"]
-        command += ["--node-ip-address=127.0.0.1", f"--object-store-memory={OBJECT_STORE_BYTES}"]
-        command += ["--min-worker-port=0", "--max-worker-port=0", "--disable-usage-stats"]
-        with log.open("w") as file:
-            self._process = subprocess.Popen(
-                command, env=environment(stack) | MANY_NODES, stdout=file, stderr=file, start_new_session=True
-            )
-        started = "Ray runtime started"
-        wait_until(lambda: started in log.read_text() or self._ended(log), UP_S, what="a second node")
+        command = [sys.executable, "-m", "tests.faults.corpus.ray_node", address(stack)]
+        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+        self._process = subprocess.Popen(command, env=environment(stack), start_new_session=True, **pipes)
+        assert self._process.stdout is not None
+        self.node_id = self._process.stdout.readline().strip()
+        assert self.node_id, "the second node did not start"
 
     def raylet(self) -> psutil.Process:
         """Its raylet."""
@@ -81,23 +65,16 @@ class SecondNode:
 
     def drain(self, seconds: int) -> None:
         """Give a spot notice."""
-        node_id = second_node_id(self._stack)
-        command = [str(RAY), "drain-node", f"--address={address(self._stack)}", f"--node-id={node_id}"]
-        command += ["--reason=DRAIN_NODE_REASON_PREEMPTION", "--reason-message=spot capacity was reclaimed"]
-        command += [f"--deadline-remaining-seconds={seconds}"]
+        command = [sys.executable, "-m", "tests.faults.corpus.ray_hands", address(self._stack), "drain"]
+        command += [f"{self.node_id}:{seconds}"]
         subprocess.run(command, env=environment(self._stack), check=True, capture_output=True, timeout=60)
 
     def end(self) -> None:
         """Nothing of it stays."""
-        below = psutil.Process(self._process.pid).children(recursive=True) if self._process.poll() is None else []
-        for process in below:
+        for process in psutil.Process(self._process.pid).children(recursive=True):
             try:
                 process.kill()
             except psutil.NoSuchProcess:
                 continue
         self._process.kill()
         self._process.wait()
-
-    def _ended(self, log: Path) -> bool:
-        assert self._process.poll() is None, log.read_text()[-2000:]
-        return False

@@ -60,9 +60,7 @@ def _share(flags: object) -> str:
 
 def _led() -> str:
     lines = [f"- {name}: {why}." for name, why in LED_TO_A_CHANGE.items()]
-    return "\n".join(
-        ["Held-out faults that led to a change once measured, and so are seen by now:\n", *lines, ""]
-    )
+    return "\n".join(["Held-out faults that led to a change once measured, and so are seen by now:\n", *lines, ""])
 
 
 def _confusion(rows: Sequence[Row]) -> str:

@@ -24,7 +24,7 @@ from tests.faults.corpus.logs import kept_log
 from tests.faults.corpus.measured import read_measured
 from tests.faults.corpus.observed import observed
 from tests.faults.corpus.report import page
-from tests.faults.corpus.results import PAGE, RESULTS, rows_file
+from tests.faults.corpus.results import PAGE, RESULTS, log_file, rows_file
 from tests.faults.corpus.row import Row, make_row, read_rows
 
 
@@ -44,6 +44,8 @@ def differs(results: Path, row: Row) -> list[str]:
         return []
     if not row.run_id:
         return []
+    if not log_file(results, row.name).exists():
+        return [f"{row.name}: its log is not kept; run `make faults`"]
     with kept_log(results, row.name) as copy:
         commits = copy.commits(row.run_id)
         seen = observed(row.run_id, row.attempt, commits)

@@ -24,7 +24,7 @@ class OnSecondNode:
 
     def before(self, scene: Scene) -> Mapping[str, Any]:
         scene.cleanup.enter_context(cpus_taken(scene.stack))
-        node = SecondNode(scene.stack, scene.meeting / "node.log")
+        node = SecondNode(scene.stack)
         scene.cleanup.callback(node.end)
         self._nodes[id(scene)] = node
         return {}
