@@ -14,7 +14,7 @@ import psutil
 import pytest
 from trackway_trainer_agent.worker.trainer_process import ExecutionFailed, ProcessEnd, TrainerProcess
 
-from tests.support.ranks import actor_of
+from tests.support.ranks import actor_of, launcher_of
 
 MARK = "TRACKWAY_TEST_MARK"
 
@@ -136,10 +136,9 @@ def test_trainer_begins_with_default_signals_and_no_descriptor_of_ours(start: Ca
 def test_killed_launcher_takes_the_trainer_along_and_the_end_is_unknown(
     start: Callable[..., TrainerProcess], tmp_path: Path
 ) -> None:
-    process = start(("sleep", "600"))
-    launcher = psutil.Process(process.pid).parent()
-    assert launcher is not None
-    launcher.kill()
+    process = start(("sh", "-c", "sleep 600 & setsid sleep 600 & wait"))
+    assert eventually(lambda: len(alive(tmp_path)) == 4)
+    os.kill(launcher_of(process.pid), signal.SIGKILL)
     assert process.wait() == ProcessEnd(exit_code=None, signal=None, peak_memory_bytes=0)
     assert eventually(lambda: not alive(tmp_path))
 

@@ -76,8 +76,8 @@ class TrainerProcess:
         self._status.read()  # To the launcher's own end.
         self._status.close()
         if not words:
-            # The launcher was killed; the kernel ended the trainer with it, its group is made sure of here.
-            _kill_group(self.pid)
+            # The launcher was killed; the kernel ended the trainer with it, what that had started is ended here.
+            _kill_family(self.pid)
             return ProcessEnd(exit_code=None, signal=None, peak_memory_bytes=0)
         code = os.waitstatus_to_exitcode(int(words[1]))
         return ProcessEnd(
@@ -131,8 +131,25 @@ def _signal_name(number: int) -> str:
         return f"SIG{number}"
 
 
-def _kill_group(group: int) -> None:
+def _kill_family(trainer: int) -> None:
+    """Kill whatever inherited the trainer's number from it, and look again: it may go on starting processes."""
+    killed: set[int] = set()
+    while fresh := _family(trainer) - killed:
+        for pid in fresh:
+            try:
+                os.kill(pid, signal.SIGKILL)
+            except ProcessLookupError:
+                continue
+        killed |= fresh
+
+
+def _family(trainer: int) -> set[int]:
+    mark, processes = f"TRACKWAY_TRAINER_PID={trainer}".encode(), Path("/proc").iterdir()
+    return {int(entry.name) for entry in processes if entry.name.isdigit() and mark in _environment(entry)}
+
+
+def _environment(process: Path) -> list[bytes]:
     try:
-        os.killpg(group, signal.SIGKILL)
-    except ProcessLookupError:
-        pass
+        return (process / "environ").read_bytes().split(b"\0")
+    except OSError:
+        return []  # It ended, or belongs to another user.
