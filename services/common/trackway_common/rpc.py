@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import aclosing
@@ -147,11 +148,18 @@ def _answer_many(behaviour: Callable[..., AsyncGenerator[Any]], method: str) -> 
             with call_span(method, context):
                 async with aclosing(behaviour(request, context)) as messages:
                     async for message in messages:
-                        await context.write(message)
+                        await _send(context, message)
         except TrackwayError as error:
             await _abort(context, error, method)
 
     return answer
+
+
+async def _send(context: Any, message: Any) -> None:
+    try:
+        await context.write(message)
+    except grpc.aio.InternalError as error:  # the call ended while the message was on its way
+        raise asyncio.CancelledError from error
 
 
 async def _abort(context: Any, error: TrackwayError, method: str) -> None:
