@@ -130,7 +130,7 @@ def _restarts(victim: str, restarts: Restarts) -> Iterator[str]:
         shown += (
             f" {statistics.median(resumed) / cold_s:.2f} ({min(resumed) / cold_s:.2f} – {max(resumed) / cold_s:.2f})"
         )
-        target = WARM_TARGET if victim == "worker" else COLD_TARGET
+        target = {"worker": WARM_TARGET, "actor": COLD_TARGET}.get(victim, "–")
         yield _row("the same → first resumed step, less backoff", len(resumed), shown, target)
 
 
