@@ -145,7 +145,8 @@ _TABLE = (
         reason=Reason.DEVICE_OOM,
         domain=_WORKLOAD,
         budget_with_change=3,
-        must_change="micro-batch halved with accumulation doubled, else activation checkpointing, more shards or the next class",
+        must_change="micro-batch halved with accumulation doubled, "
+        "else activation checkpointing, more shards or the next class",
     ),
     ReasonPolicy(
         reason=Reason.HOST_OOM,
