@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
+from subprocess import SubprocessError
 from typing import Any
 
 import yaml
@@ -85,7 +86,7 @@ def _follow(scene: Scene, injection: Injection) -> str:
         scene.followed.facts.append(fact)
         try:
             due = _act(scene, fact, due)
-        except (AssertionError, OSError, ValueError, KeyError, TrackwayError) as error:
+        except (AssertionError, OSError, ValueError, KeyError, SubprocessError, TrackwayError) as error:
             due, trouble = [], f"{type(error).__name__}: {error}"
             _give_up(scene)
         if fact.fact == "RetryDecided" and fact.fields["attempt"] == scene.label.attempt:

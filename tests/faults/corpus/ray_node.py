@@ -24,7 +24,7 @@ def main() -> None:
         max_worker_port=0,
     )
     node = Node(parameters, head=False, shutdown_at_exit=True, spawn_reaper=False)
-    print(node.unique_id, flush=True)
+    print(node.node_id, flush=True)
     sys.stdin.read()
 
 

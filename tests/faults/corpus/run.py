@@ -60,7 +60,11 @@ def run(stack: Stack, labels: Sequence[Label], results: Path) -> list[Row]:
     alone = [label for label in labels if INJECTIONS[label.name].alone]
     with ThreadPoolExecutor(AT_ONCE) as threads:
         rows = list(threads.map(lambda label: run_one(stack, label, results), together))
-    return rows + [run_one(stack, label, results) for label in alone]
+    _keep(rows, results)
+    for label in alone:
+        rows.append(run_one(stack, label, results))
+        _keep(rows, results)
+    return rows
 
 
 def run_one(stack: Stack, label: Label, results: Path) -> Row:
