@@ -36,8 +36,12 @@ def observed(run_id: str, attempt: int, commits: Iterable[Commit]) -> Observed:
 
 
 def _ranks(ended: AttemptEnded, started: AttemptStarted | None) -> Sequence[dict[str, Any]]:
+    """Every rank that started or ended; one that started and whose end nobody could see is lost."""
     pids = {rank.rank: rank.trainer_pid for rank in started.ranks} if started else {}
-    return [
-        {"rank": rank.rank, "pid": pids.get(rank.rank), "exit_code": rank.exit_code, "signal": rank.signal}
-        for rank in ended.ranks
-    ]
+    ends = {rank.rank: (rank.exit_code, rank.signal) for rank in ended.ranks}
+    found = []
+    for rank in sorted({*pids, *ends}):
+        code, signal = ends.get(rank, (None, None))
+        lost = rank not in ends
+        found.append({"rank": rank, "pid": pids.get(rank), "exit_code": code, "signal": signal, "lost": lost})
+    return found

@@ -20,7 +20,15 @@ READING = """A row is a mechanism; variants of its parameters are the same row. 
 termination reason is the expected one. *Right next move*: move and budget are those that the reason asks for.
 *Consequence as root*: a survivor's error was taken for the cause, or a rank is blamed that only suffered. Held out
 are the faults whose sha256(name) is divisible by {n}: nobody looks at them while signatures are written.
+
+*Sent*: what the harness, or the kernel, sent to which process (name and id), of an attempt before too; empty where
+nothing was sent. *Ended by*: the wait status of each rank's process, as the attempt's receipt has it. *Lost*
+is a rank that ran and whose status nobody could read, because its node or its actor went first.
 """
+
+COLUMNS = ("group", "fault", "what happens", "reason", "next move (budget)", "sent", "ended by")
+WITH_THE_NODE = frozenset({"NODE_LOST", "NODE_DRAIN", "PREEMPTED_SPOT"})
+"""Reasons that say the node went; of a rank that was lost for another one, only its actor did."""
 
 
 def page(rows: Sequence[Row], measured: Measured) -> str:
@@ -87,23 +95,32 @@ def _wrong(rows: Sequence[Row]) -> str:
 
 def _faults(rows: Sequence[Row]) -> str:
     by_name = {row.name: row for row in rows}
-    lines = ["| group | fault | what happens | reason | next move (budget) | ended by |", "|---|---|---|---|---|---|"]
+    lines = [f"| {' | '.join(COLUMNS)} |", "|---" * len(COLUMNS) + "|"]
     for label in LABELS:
         row = by_name.get(label.name)
         name = f"{label.name}{' (held out)' if label.held_out else ''}"
         got = "not run" if row is None else ("" if row.right_reason else f"**{row.reason}**, not ") + label.reason.value
         move = f"{label.move.value} ({label.asked_ledger})"
-        lines.append(f"| {label.group} | {name} | {_cell(label.does)} | {got} | {move} | {_ended(row)} |")
+        cells = (label.group, name, _cell(label.does), got, move, _sent(row), _ended(row))
+        lines.append(f"| {' | '.join(cells)} |")
     return "\n".join(lines) + "\n"
 
 
 def _ended(row: Row | None) -> str:
     if row is None:
         return ""
-    return ", ".join(f"rank {rank['rank']}: {_status(rank)}" for rank in row.ranks) or "no rank started"
+    ends = (f"rank {rank['rank']} ({rank['pid'] or 'no process'}): {_status(rank, row)}" for rank in row.ranks)
+    return ", ".join(ends) or "no rank started"
 
 
-def _status(rank: dict[str, object]) -> str:
+def _sent(row: Row | None) -> str:
+    hurt = row.hurt if row is not None else []
+    return ", ".join(f"{one['sent']} to {_cell(one['program'])} ({one['pid']})" for one in hurt)
+
+
+def _status(rank: dict[str, object], row: Row) -> str:
+    if rank["lost"]:
+        return f"lost with its {'node' if row.reason in WITH_THE_NODE else 'actor'}"
     if rank["signal"] is not None:
         return str(rank["signal"])
     return "unknown" if rank["exit_code"] is None else f"code {rank['exit_code']}"

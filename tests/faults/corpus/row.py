@@ -41,7 +41,7 @@ class Row:
     """Source, authority and role of the first evidence."""
     classifier_version: str
     ranks: list[dict[str, Any]]
-    """Of each rank: process id, exit code, signal."""
+    """Of each rank: process id, exit code, signal, and whether it started and nobody saw its end."""
     hurt: list[dict[str, Any]]
     """What the harness did to which process."""
     seconds: float

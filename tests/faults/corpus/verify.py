@@ -2,10 +2,12 @@
 
 Starts nothing. What the log says must be what the rows say, the page what the rows say, and a classifier of the
 same version must give the same reason for the same observations; one of another version says where it differs.
+`--write` first writes rows and page anew from the logs, after a change of what they show.
 """
 
 from __future__ import annotations
 
+import argparse
 import sys
 from collections.abc import Iterable
 from dataclasses import replace
@@ -20,17 +22,22 @@ from trackway_trainer_agent.domain.classify import VERSION, Classification
 from trackway_trainer_agent.domain.reclassify import reclassify
 
 from tests.faults.corpus.expected import LABELS
+from tests.faults.corpus.label import Label
 from tests.faults.corpus.logs import kept_log
 from tests.faults.corpus.measured import read_measured
 from tests.faults.corpus.observed import observed
 from tests.faults.corpus.report import page
 from tests.faults.corpus.results import PAGE, RESULTS, log_file, rows_file
-from tests.faults.corpus.row import Row, make_row, read_rows
+from tests.faults.corpus.row import Observed, Row, make_row, read_rows, write_rows
 
 RIGHT_NOW = "right now"
 
 
 def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--write", action="store_true", help="write rows and page anew from the kept logs first")
+    if parser.parse_args().write:
+        _write()
     rows = read_rows(rows_file(RESULTS))
     differences = [*_unlabelled(rows), *(said for row in rows for said in differs(RESULTS, row)), *_page(rows)]
     for said in differences:
@@ -51,9 +58,31 @@ def differs(results: Path, row: Row) -> list[str]:
     with kept_log(results, row.name) as copy:
         commits = copy.commits(row.run_id)
         seen = observed(row.run_id, row.attempt, commits)
-        again = make_row(label, row.run_id, seen, hurt=row.hurt, seconds=row.seconds)
+        again = _again(label, row, seen)
         found = [] if again == row else [f"{row.name}: the log says {again}, the row says {row}"]
         return [*found, *_judged(row, copy, receipt_of(row, commits))]
+
+
+def _again(label: Label, row: Row, seen: Observed) -> Row:
+    """The row as its log gives it; what the harness did and how long it took is in no log."""
+    return make_row(label, row.run_id, seen, hurt=row.hurt, seconds=row.seconds)
+
+
+def _write() -> None:
+    measured = read_measured(RESULTS)
+    if measured is None:
+        raise SystemExit(f"{RESULTS.name}/measured.json is not there; run `make faults`")
+    rows = [_rewritten(row) for row in read_rows(rows_file(RESULTS))]
+    write_rows(rows_file(RESULTS), rows)
+    PAGE.write_text(page(read_rows(rows_file(RESULTS)), measured), encoding="utf-8")
+
+
+def _rewritten(row: Row) -> Row:
+    label = next((label for label in LABELS if label.name == row.name), None)
+    if label is None or not log_file(RESULTS, row.name).exists():
+        return row
+    with kept_log(RESULTS, row.name) as copy:
+        return _again(label, row, observed(row.run_id, row.attempt, copy.commits(row.run_id)))
 
 
 def receipt_of(row: Row, commits: Iterable[Commit]) -> AttemptEnded | None:

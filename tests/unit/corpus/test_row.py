@@ -73,3 +73,13 @@ def test_the_page_tells_what_is_wrong_and_what_never_ran():
     assert "| UNKNOWN_KILL | **UNKNOWN** | 1 |" in said
     assert "| sigkill-one-rank | UNKNOWN_KILL RETRY | UNKNOWN RETRY | a \\| b |" in said
     assert said.count("not run") == len(LABELS) - 1
+
+
+def test_the_page_tells_a_rank_that_was_lost_from_one_that_never_started():
+    lost = {"rank": 0, "pid": 41, "exit_code": None, "signal": None, "lost": True}
+    sent = [{"pid": 40, "program": "raylet", "sent": "SIGKILL"}]
+    with_node = replace(row(BY_NAME["raylet-sigkill"], ranks=[lost]), hurt=sent)
+    said = page([with_node, row(BY_NAME["actor-sigkill"], ranks=[lost]), row(BY_NAME["manifest-damaged"])], MEASURED)
+    assert "| SIGKILL to raylet (40) | rank 0 (41): lost with its node |" in said
+    assert "| rank 0 (41): lost with its actor |" in said
+    assert said.count("no rank started") == 1
