@@ -17,7 +17,7 @@ UNLIMITED = -1
 GENERAL_CEILING = 8
 """Failures of any kind in a row without a newly committed checkpoint."""
 MAX_ATTEMPTS = 50
-"""Attempts over a run's life, whatever the reasons."""
+"""Attempts over a run's life, but for those never granted and interruptions after progress."""
 
 
 class Counting(StrEnum):
@@ -49,7 +49,8 @@ class ReasonPolicy:
     """Retries when the next attempt differs in ``must_change``; 0 where no change helps."""
     counting: Counting = Counting.NO_PROGRESS
     under_ceiling: bool = True
-    """False for interruptions that the run did not cause: they neither use nor meet the general ceiling."""
+    """False for interruptions that the run did not cause: they neither use nor meet the general ceiling, and with
+    progress, or an unlimited budget, they are none of the run's `max_attempts`."""
     backoff: Backoff = Backoff()
     must_change: str = ""
     """What the next attempt does differently; empty when nothing must."""

@@ -179,10 +179,37 @@ def test_max_attempts_ends_even_what_makes_progress():
 
 def test_capacity_timeout_is_requeued_without_limit():
     given = Given(*running()).when(ended(Reason.CAPACITY_TIMEOUT))
-    for attempt in range(2, 40):
+    for attempt in range(2, 61):
         given = crash_again(given, Reason.CAPACITY_TIMEOUT, attempt).then_kinds(RetryDecided, RunQueued)
     assert given.made[0].budget == -1
     assert given.made[0].backoff_seconds == pytest.approx(600)
+
+
+def test_capacity_timeouts_leave_the_attempts_to_what_fails():
+    given = Given(*running(run_spec(max_attempts=2))).when(ended(Reason.CAPACITY_TIMEOUT))
+    given = crash_again(given, Reason.CAPACITY_TIMEOUT, 2).then_kinds(RetryDecided, RunQueued)
+    given = crash_again(given, Reason.NODE_LOST, 3).then_kinds(RetryDecided, RunQueued)
+    given = crash_again(given, Reason.CAPACITY_TIMEOUT, 4).then_kinds(RetryDecided, RunQueued)
+    given = crash_again(given, Reason.NODE_LOST, 5).then_kinds(RetryDecided, RunFailed)
+    assert (given.made[0].ledger, given.made[0].spent, given.made[0].budget) == ("max_attempts", 2, 2)
+
+
+INTERRUPTIONS = (Reason.PREEMPTED_SCHEDULER, Reason.PREEMPTED_SPOT, Reason.NODE_DRAIN, Reason.WALLTIME)
+
+
+@pytest.mark.parametrize("reason", INTERRUPTIONS)
+def test_an_interruption_with_progress_is_retried_without_limit(reason):
+    given = Given(*running()).when(ended(reason, step=1))
+    for attempt in range(2, 61):
+        given = crash_again(given, reason, attempt, step=attempt).then_kinds(RetryDecided, RunQueued)
+    assert (given.made[0].spent, given.made[0].progress) == (1, Progress.ADVANCED)
+
+
+@pytest.mark.parametrize("reason", INTERRUPTIONS)
+def test_an_interruption_without_progress_is_one_of_the_attempts(reason):
+    given = Given(*running(run_spec(max_attempts=1))).when(ended(reason, step=1)).then_kinds(RetryDecided, RunQueued)
+    given = crash_again(given, reason, 2, step=1).then_kinds(RetryDecided, RunFailed)
+    assert (given.made[0].ledger, given.made[0].spent) == ("max_attempts", 1)
 
 
 def test_the_spec_overrides_budget_and_backoff_of_a_reason():

@@ -89,5 +89,11 @@ def test_a_run_without_attempts_left_is_not_released():
     assert refused.reason == "ATTEMPTS_SPENT"
 
 
+def test_attempts_that_were_never_granted_are_left_to_a_released_run():
+    given = Given(*running(run_spec(max_attempts=2))).when(ended(Reason.CAPACITY_TIMEOUT))
+    held = Given(*given.facts, *given.made, placed(2)).when(ended(Reason.STORAGE_FULL, 2))
+    held.and_when(RELEASE).then_kinds(RunReleased, RunQueued)
+
+
 def test_a_run_that_nobody_submitted_is_not_there():
     assert isinstance(Given().when(RELEASE).refused, NotFound)

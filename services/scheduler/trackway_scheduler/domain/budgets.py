@@ -2,6 +2,8 @@
 
 A budget counts retries granted. Those that count without progress begin again once a checkpoint of a higher
 step was committed; another reason in between does not reset them, so a run can't live on by alternating.
+`max_attempts` counts every attempt but those that say nothing against the run: the cluster never granted them, or
+they were interrupted (preempted, drained, out of wall time) after progress.
 """
 
 from __future__ import annotations
@@ -56,15 +58,33 @@ def measured(ledger: Ledger, last_committed: CheckpointRef | None) -> Ledger:
     return replace(ledger, since_progress=(), progress_step=last_committed.step)
 
 
-def granted(ledger: Ledger, reason: TerminationReason) -> Ledger:
-    """Return the ledger after one more retry."""
-    return replace(ledger, since_progress=(*ledger.since_progress, reason), lifetime=(*ledger.lifetime, reason))
+def granted(ledger: Ledger, reason: TerminationReason, progress: Progress) -> Ledger:
+    """Return the ledger after one more retry; ``progress`` is the ended attempt's."""
+    return replace(
+        ledger,
+        since_progress=(*ledger.since_progress, reason),
+        lifetime=(*ledger.lifetime, reason),
+        uncounted=ledger.uncounted + (not is_counted(reason, progress)),
+    )
+
+
+def is_counted(reason: TerminationReason, progress: Progress) -> bool:
+    """Tell whether an attempt that ended so is one of the run's `max_attempts`."""
+    policy = policy_of(reason)
+    if policy.under_ceiling:
+        return True
+    return policy.budget != UNLIMITED and progress is not Progress.ADVANCED
 
 
 def rule(
-    ledger: Ledger, spec: RunSpec, attempt: int, reason: TerminationReason, jitter: float, remedy: Remedy
+    ledger: Ledger, spec: RunSpec, attempts: int, reason: TerminationReason, jitter: float, remedy: Remedy
 ) -> Ruling:
-    """Rule on the next move; ``ledger`` is already measured."""
+    """Rule on the next move.
+
+    Args:
+        ledger: already measured.
+        attempts: that count towards `max_attempts`, the ended one included if it does.
+    """
     policy = policy_of(reason)
     override, budget, spent = _override(spec, reason), budget_of(spec, reason), spent_of(ledger, reason)
     if policy.domain is FailureDomain.DATA:
@@ -76,9 +96,9 @@ def rule(
     if policy.under_ceiling and (total := under_ceiling(ledger)) >= ceiling_of(spec):
         why = f"{total} retries in a row brought no newly committed checkpoint, which is the general ceiling."
         return _end(NextMove.STOP, CEILING, total, ceiling_of(spec), why)
-    if attempt >= attempts_of(spec):
+    if attempts >= attempts_of(spec):
         why = f"The run has had all of its {attempts_of(spec)} attempts."
-        return _end(NextMove.STOP, LIFE, attempt, attempts_of(spec), why)
+        return _end(NextMove.STOP, LIFE, attempts, attempts_of(spec), why)
     return Ruling(
         move=NextMove.RETRY,
         ledger=reason.value,
@@ -115,8 +135,13 @@ def ceiling_of(spec: RunSpec) -> int:
 
 
 def attempts_of(spec: RunSpec) -> int:
-    """Attempts that a run may have over its life."""
+    """Attempts that a run may have over its life, of those that count."""
     return spec.max_attempts or MAX_ATTEMPTS
+
+
+def attempts_spent(ledger: Ledger, attempt: int) -> int:
+    """Attempts up to this one that count, itself included."""
+    return attempt - ledger.uncounted
 
 
 def span_of(reason: TerminationReason) -> str:

@@ -24,7 +24,7 @@ from trackway_common.events import (
 )
 from trackway_common.reasons import policy_of
 
-from trackway_scheduler.domain.budgets import Ruling, measured, progress_of, rule
+from trackway_scheduler.domain.budgets import Ruling, attempts_spent, is_counted, measured, progress_of, rule
 from trackway_scheduler.domain.commands import AttemptEnd
 from trackway_scheduler.domain.remedies import Remedy, find_remedy
 from trackway_scheduler.domain.state import RunState
@@ -41,7 +41,9 @@ def after_end(state: RunState, spec: RunSpec, end: AttemptEnd) -> tuple[Fact, ..
     if state.cancel is not None or reason in _CANCELLED:
         return _cancelled(state, reason, end)
     remedy = find_remedy(state, spec, end)
-    ruling = rule(measured(state.ledger, end.last_committed), spec, end.attempt, reason, end.jitter, remedy)
+    ruling = rule(
+        measured(state.ledger, end.last_committed), spec, _attempts(state, end, reason), reason, end.jitter, remedy
+    )
     ruling = _within_deadline(ruling, deadline_of(spec.limits, state.submitted_at), end.at)
     decided = _decided(state, reason, end, ruling)
     match ruling.move:
@@ -91,6 +93,12 @@ def _cancelled(state: RunState, reason: TerminationReason, end: AttemptEnd) -> t
     ruling = Ruling(move=NextMove.STOP, ledger=CANCEL, spent=0, budget=0, backoff_s=0.0, why=why)
     token = reason if reason in _CANCELLED else TerminationReason.CANCELLED_BY_USER
     return (_decided(state, reason, end, ruling), RunCancelled(reason=token.value, ended_at=end.at))
+
+
+def _attempts(state: RunState, end: AttemptEnd, reason: TerminationReason) -> int:
+    """Attempts that count by now."""
+    counted = is_counted(reason, progress_of(state.ledger, end.last_committed))
+    return attempts_spent(state.ledger, end.attempt) - (not counted)
 
 
 def _within_deadline(ruling: Ruling, deadline: datetime | None, now: datetime) -> Ruling:

@@ -26,7 +26,7 @@ from trackway_common.events import (
     RunSucceeded,
 )
 
-from trackway_scheduler.domain.budgets import granted, measured
+from trackway_scheduler.domain.budgets import granted, measured, progress_of
 from trackway_scheduler.domain.state import RunState
 
 RunFact: TypeAlias = (
@@ -134,7 +134,7 @@ def _ordered(state: RunState, fact: FinalEvaluationOrdered) -> RunState:
 def _decided(state: RunState, fact: RetryDecided) -> RunState:
     ledger = measured(state.ledger, fact.last_committed)
     if fact.move is NextMove.RETRY:
-        ledger = granted(ledger, fact.reason)
+        ledger = granted(ledger, fact.reason, progress_of(state.ledger, fact.last_committed))
     return replace(
         state,
         # A run that ends without a pack passes through EVALUATING too: nothing but its own end follows.

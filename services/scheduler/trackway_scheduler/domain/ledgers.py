@@ -10,6 +10,7 @@ from trackway_scheduler.domain.budgets import (
     CEILING,
     LIFE,
     attempts_of,
+    attempts_spent,
     budget_of,
     ceiling_of,
     span_of,
@@ -49,5 +50,10 @@ def ledgers(run: RunState, spec: RunSpec) -> tuple[LedgerEntry, ...]:
         budget=ceiling_of(spec),
         counts="retries in a row without a newly committed checkpoint",
     )
-    life = LedgerEntry(ledger=LIFE, spent=run.attempt, budget=attempts_of(spec), counts="attempts over the run's life")
+    life = LedgerEntry(
+        ledger=LIFE,
+        spent=attempts_spent(run.ledger, run.attempt),
+        budget=attempts_of(spec),
+        counts="attempts over the run's life",
+    )
     return (*used, ceiling, life)

@@ -7,7 +7,7 @@ from dataclasses import replace
 from trackway_common.errors import CommandRejected, FieldViolation, NotFound
 from trackway_common.events import Fact, RunPhase, RunQueued, RunReleased
 
-from trackway_scheduler.domain.budgets import attempts_of
+from trackway_scheduler.domain.budgets import attempts_of, attempts_spent
 from trackway_scheduler.domain.commands import ReleaseRun
 from trackway_scheduler.domain.state import RunState
 
@@ -34,7 +34,7 @@ def release(state: RunState, command: ReleaseRun) -> tuple[Fact, ...]:
     released = RunReleased(reason=command.reason, actor=command.actor, released_at=command.at)
     if state.evaluation is not None:
         return (released, replace(state.evaluation, ordered_at=command.at))
-    if state.attempt >= attempts_of(state.spec):
+    if attempts_spent(state.ledger, state.attempt) >= attempts_of(state.spec):
         raise CommandRejected(
             f"run {state.run_id} has had all of its {attempts_of(state.spec)} attempts (max_attempts); "
             "submit a new run",

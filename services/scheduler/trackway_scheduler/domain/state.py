@@ -37,6 +37,8 @@ class Ledger:
     lifetime: tuple[TerminationReason, ...] = ()
     progress_step: int | None = None
     """Highest committed step that a decision has seen; None before the first commit."""
+    uncounted: int = 0
+    """Attempts that were retried and are none of the run's `max_attempts`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
