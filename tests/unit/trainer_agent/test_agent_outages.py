@@ -196,3 +196,18 @@ def accepted_facts(world: World) -> list[e.Fact]:
         if isinstance(acceptance.judge(record.partition, commit), Accepted):
             found += commit.facts
     return found
+
+
+async def test_what_the_agent_cannot_judge_ends_the_attempt_not_the_agent(world: World, caplog) -> None:
+    async with world.agent():
+        await world.place()
+        await world.fact(e.AttemptStarted)
+        # Only the first of many mistakes that a record's reading may hold.
+        world.rank(0).exit(1, stderr_tail=(7,))
+        world.rank(1).exit(1)
+        ended = await world.fact(e.AttemptEnded)
+        await world.until(lambda: not world.gangs.names)
+    assert ended.reason is Reason.PLATFORM_ERROR
+    assert ended.ranks == ()
+    assert [one.launch_problem is not None for one in ended.observations] == [True]
+    assert "attempt judged without what was seen" in caplog.messages

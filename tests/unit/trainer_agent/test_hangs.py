@@ -2,15 +2,27 @@
 
 from __future__ import annotations
 
+import asyncio
+import threading
+
 import pytest
 from trackway_common import events as e
+from trackway_common.clock import ManualClock
 from trackway_common.events import TerminationReason as Reason
+from trackway_common.object_store import BlobStore, InMemoryObjectStore
+from trackway_common.testing.run_facts import RUN_ID
 from trackway_trainer_agent.domain.classify import Classification, classify
 from trackway_trainer_agent.domain.observations import Frame, Hang, StuckRank
 from trackway_trainer_agent.domain.stack_text import main_frames
-from trackway_trainer_agent.worker.records import Overdue
+from trackway_trainer_agent.gangs import Bundle, GangName, GangRequest
+from trackway_trainer_agent.shell import keeping
+from trackway_trainer_agent.shell.gang_watch import Watched
+from trackway_trainer_agent.shell.hang_watch import HangWatch
+from trackway_trainer_agent.worker.records import Overdue, RankPhase, StackDump
 
 from tests.unit.trainer_agent.ends import CANCEL, T0, stopped
+from tests.unit.trainer_agent.ends import ended as failed
+from tests.unit.trainer_agent.fake_gangs import FakeGangs
 from tests.unit.trainer_agent.world import World
 
 TORCH = "/venv/lib/python3.11/site-packages/torch"
@@ -135,3 +147,102 @@ async def test_a_hang_is_over_when_a_deaf_rank_was_killed(world: World):
         ended = await world.fact(e.AttemptEnded)
     assert ended.reason is Reason.STALLED
     assert "before the first step" in ended.cause
+
+
+LATE = Overdue(silent_s=61.0, limit_s=60.0, stepped=True)
+GANG = GangName(run_id=RUN_ID, attempt=1)
+
+
+class SlowStacks(FakeGangs):
+    """Gives stacks when it is let."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.asked = asyncio.Semaphore(0)
+        self.may_answer = asyncio.Event()
+
+    async def stacks(self, gang: GangName, rank: int) -> StackDump:
+        self.asked.release()
+        await self.may_answer.wait()
+        return await super().stacks(gang, rank)
+
+
+class SlowBlobs(BlobStore):
+    """Takes nothing before it is let."""
+
+    def __init__(self) -> None:
+        super().__init__(InMemoryObjectStore())
+        self.may_answer = threading.Event()
+
+    def put(self, content: bytes) -> str:
+        self.may_answer.wait()
+        return super().put(content)
+
+
+async def running(gangs: FakeGangs, world_size: int) -> None:
+    """Make a gang whose ranks all run."""
+    await gangs.create(GangRequest(name=GANG, bundles=(Bundle(cpus=1.0),) * world_size, wait_s=1.0))
+    for rank in range(world_size):
+        gangs.rank(GANG, rank).phase = RankPhase.RUNNING
+
+
+def watching(gangs: FakeGangs, world_size: int, blobs: BlobStore | None = None) -> HangWatch:
+    watched = Watched(gang=GANG, cluster_id="c", hosts=("n",) * world_size)
+    return HangWatch(gangs, watched, blobs or BlobStore(InMemoryObjectStore()), ManualClock())
+
+
+async def tell(watch: HangWatch, gangs: FakeGangs, rank: int, overdue: Overdue | None) -> None:
+    gangs.rank(GANG, rank).overdue = overdue
+    watch.note(rank, await gangs.drain(GANG, rank, 0))
+
+
+async def test_ranks_that_move_on_while_stacks_are_taken_do_not_hang():
+    gangs = SlowStacks()
+    await running(gangs, 2)
+    watch = watching(gangs, 2)
+    hung = asyncio.create_task(watch.hung())
+    for overdue in (LATE, None):
+        for rank in (0, 1):
+            await tell(watch, gangs, rank, overdue)
+        if overdue is LATE:
+            await gangs.asked.acquire()
+            await gangs.asked.acquire()
+    gangs.may_answer.set()
+    await tell(watch, gangs, 1, LATE)
+    await asyncio.wait({hung}, timeout=0.05)
+    assert not hung.done()
+    await tell(watch, gangs, 0, LATE)
+    assert [one.rank for one in (await hung).ranks] == [0, 1]
+
+
+async def test_nothing_hangs_that_was_over_before_anybody_looked():
+    gangs = SlowStacks()
+    await running(gangs, 1)
+    watch = watching(gangs, 1)
+    hung = asyncio.create_task(watch.hung())
+    await tell(watch, gangs, 0, LATE)
+    watch.over(0)
+    await asyncio.wait({hung}, timeout=0.05)
+    assert not hung.done()
+    hung.cancel()
+
+
+async def test_a_store_that_takes_nothing_holds_no_hang_up(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(keeping, "STORE_LIMIT_S", 0.05)
+    gangs, blobs = FakeGangs(), SlowBlobs()
+    await running(gangs, 1)
+    gangs.rank(GANG, 0).stacks = DUMP
+    watch = watching(gangs, 1, blobs)
+    await tell(watch, gangs, 0, LATE)
+    (stuck,) = (await watch.hung()).ranks
+    blobs.may_answer.set()
+    assert (len(stuck.frames), stuck.stacks_digest) == (3, None)
+
+
+async def test_a_store_that_takes_nothing_leaves_the_observations_in_the_receipt(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(keeping, "STORE_LIMIT_S", 0.05)
+    blobs = SlowBlobs()
+    seen = [failed(rank, code=1, stderr_tail=("x" * 500,) * 50) for rank in range(4)]
+    kept = await keeping.keep(blobs, 4, seen)
+    blobs.may_answer.set()
+    assert (kept.digest, len(kept.inline)) == (None, 4)

@@ -264,10 +264,24 @@ class AttemptTask:
         )
         told = self.live.testimony if self.live is not None else Testimony()
         try:
-            await self._end([problem, *told.observations], told, self.desk.state.started_at, ())
+            await self._end_after(problem, told)
             await self._remove_gang()
         except TrackwayError as error:
             log.error("attempt left without a receipt", extra={"stream": self.desk.writer.stream, "why": str(error)})
+        except Exception:
+            # Still the top of this attempt's task.
+            log.exception("attempt left without a receipt", extra={"stream": self.desk.writer.stream})
+
+    async def _end_after(self, problem: LaunchProblem, told: Testimony) -> None:
+        started_at = self.desk.state.started_at
+        try:
+            await self._end([problem, *told.observations], told, started_at, ())
+        except TrackwayError:
+            raise
+        except Exception:
+            # What the ranks told may be what the agent failed at: it would fail again, also once it is restarted.
+            log.exception("attempt judged without what was seen", extra={"stream": self.desk.writer.stream})
+            await self._end([problem], Testimony(), started_at, ())
 
     def _now_ms(self) -> int:
         return int(self.desk.clock.now().timestamp() * 1000)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Sequence
 
 from trackway_common.clock import Clock
 from trackway_common.errors import TrackwayError, Unavailable
@@ -13,6 +14,7 @@ from trackway_trainer_agent.domain.observations import Hang, StuckRank
 from trackway_trainer_agent.domain.stack_text import main_frames
 from trackway_trainer_agent.gangs import Gangs
 from trackway_trainer_agent.shell.gang_watch import Watched
+from trackway_trainer_agent.shell.keeping import put_soon
 from trackway_trainer_agent.worker.records import DrainBatch, Overdue, RankPhase, StackDump
 
 log = logging.getLogger(__name__)
@@ -43,7 +45,7 @@ class HangWatch:
             self._overdue[rank] = batch.overdue
         else:
             self._overdue.pop(rank, None)
-        if self._running and self._running <= self._overdue.keys():
+        if self._all_overdue:
             self._hung.set()
 
     def over(self, rank: int) -> None:
@@ -52,14 +54,29 @@ class HangWatch:
         self._overdue.pop(rank, None)
 
     async def hung(self) -> Hang:
-        """Wait until every rank that runs is overdue; then where each of them stands."""
-        await self._hung.wait()
-        overdue = dict(self._overdue)
-        at_ms = int(self._clock.now().timestamp() * 1000)
-        log.warning("no rank makes progress", extra={"gang": str(self._watched.gang), "ranks": sorted(overdue)})
-        stuck = await asyncio.gather(*(self._look(rank, seen) for rank, seen in sorted(overdue.items())))
+        """Wait until every rank that runs is overdue, and still is after a look at where each of them stands."""
+        while True:
+            await self._hung.wait()
+            at_ms = int(self._clock.now().timestamp() * 1000)
+            log.warning(
+                "no rank makes progress", extra={"gang": str(self._watched.gang), "ranks": sorted(self._overdue)}
+            )
+            looks = [self._look(rank, seen) for rank, seen in sorted(self._overdue.items())]
+            stuck = await asyncio.gather(*looks)
+            if self._all_overdue:
+                return self._hang(stuck, at_ms)
+            # Taking stacks takes seconds, in which a rank moved on or ended.
+            log.info("ranks make progress again", extra={"gang": str(self._watched.gang)})
+            self._hung.clear()
+
+    @property
+    def _all_overdue(self) -> bool:
+        return bool(self._running) and self._running <= self._overdue.keys()
+
+    def _hang(self, stuck: Sequence[StuckRank], at_ms: int) -> Hang:
+        overdue = self._overdue
         return Hang(
-            ranks=tuple(stuck),
+            ranks=tuple(one for one in stuck if one.rank in overdue),
             limit_s=min(seen.limit_s for seen in overdue.values()),
             stepped=any(seen.stepped for seen in overdue.values()),
             at_ms=at_ms,
@@ -89,7 +106,7 @@ class HangWatch:
         if not dump.text:
             return None
         try:
-            return await asyncio.to_thread(self._blobs.put, dump.text.encode())
+            return await put_soon(self._blobs, dump.text.encode())
         except Unavailable as error:
             log.info("stacks not kept", extra={"error": str(error)})
             return None

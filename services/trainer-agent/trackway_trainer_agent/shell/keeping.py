@@ -20,6 +20,8 @@ log = logging.getLogger(__name__)
 
 INLINE_BYTES = 64 * 1024
 """More is a blob: receipts are read by everybody, observations by few."""
+STORE_LIMIT_S = 5.0
+"""A store that has not taken a blob by then is as good as away."""
 MOST_BYTES = 512 * 1024
 """Also without a store a receipt stays below one commit's 1 MiB."""
 
@@ -39,10 +41,19 @@ async def keep(blobs: BlobStore, world_size: int, seen: Sequence[domain.Observat
     if len(body) <= INLINE_BYTES:
         return Kept(inline=records)
     try:
-        return Kept(digest=await asyncio.to_thread(blobs.put, body))
+        return Kept(digest=await put_soon(blobs, body))
     except Unavailable as error:
         log.warning("observations kept without what was printed", extra={"error": str(error)})
         return Kept(inline=_that_fit([recorded(lean(one)) for one in seen]))
+
+
+async def put_soon(blobs: BlobStore, body: bytes) -> str:
+    """Keep a blob and return its digest; raises ``Unavailable`` also when the store takes too long."""
+    try:
+        async with asyncio.timeout(STORE_LIMIT_S):
+            return await asyncio.to_thread(blobs.put, body)
+    except TimeoutError as error:
+        raise Unavailable(f"the object store took no blob within {STORE_LIMIT_S:g} s") from error
 
 
 async def fetch(blobs: BlobStore, ended: AttemptEnded) -> Observations | None:
