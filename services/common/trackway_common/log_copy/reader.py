@@ -93,8 +93,9 @@ class LogCopy:
 
     def _pool(self, pool: str) -> PoolObserved | None:
         """What a pool last said of itself."""
-        copied = [c for c in self._read(self._index.entries(pool_stream(pool))) if c.standing is Standing.ACCEPTED]
-        facts = [fact for commit in in_order(copied[-1:]) for fact in commit.facts if isinstance(fact, PoolObserved)]
+        accepted = [entry for entry in self._index.entries(pool_stream(pool)) if entry.standing == Standing.ACCEPTED]
+        newest = in_order(self._read(accepted[-1:]))
+        facts = [fact for commit in newest for fact in commit.facts if isinstance(fact, PoolObserved)]
         return facts[-1] if facts else None
 
     def blob(self, digest: str) -> bytes:

@@ -19,6 +19,8 @@ from trackway_common.events import OwnershipClaimed
 
 MAX_FRAME_BYTES = 64 << 20
 """Far above what a broker takes: a longer length is damage, not a record."""
+MAX_LENGTH_BYTES = 10
+"""A varint has no more."""
 _CLAIM = "ownership_claimed"
 
 
@@ -79,6 +81,8 @@ def read_frames(file: BinaryIO, topic: str) -> Iterator[Frame]:
     position = 0
     while header := file.read(1):
         while header[-1] & 0x80:
+            if len(header) == MAX_LENGTH_BYTES:
+                raise CorruptRecord(f"no length of a record at byte {position}")
             header += _exactly(file, 1, position)
         size = _number(header)
         if size > MAX_FRAME_BYTES:
@@ -96,7 +100,7 @@ def read_frame(file: BinaryIO, position: int, size: int, topic: str) -> Copied:
     """
     file.seek(position)
     frame = _exactly(file, size, position)
-    header = next((i + 1 for i, byte in enumerate(frame[:10]) if byte < 0x80), 0)
+    header = next((i + 1 for i, byte in enumerate(frame[:MAX_LENGTH_BYTES]) if byte < 0x80), 0)
     if not header or _number(frame[:header]) != size - header:
         raise CorruptRecord(f"no record of {size} bytes at byte {position}")
     return _copied(frame[header:], topic)

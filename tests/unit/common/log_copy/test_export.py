@@ -2,20 +2,31 @@
 
 from __future__ import annotations
 
+import asyncio
 import fcntl
 import os
 from collections.abc import Callable
+from io import BytesIO
 from pathlib import Path
+from typing import BinaryIO
 
 import pytest
+from trackway_common.acceptance import partition_scope
+from trackway_common.codec import CorruptRecord
+from trackway_common.commit import Term
 from trackway_common.errors import CommandRejected, NotFound
+from trackway_common.events import ComputeOffer, PoolObserved, Price
+from trackway_common.history.fold import fold_run
+from trackway_common.ids import pool_stream
+from trackway_common.log_copy import reader
 from trackway_common.log_copy.manifest import Scope, read_manifest
 from trackway_common.log_copy.reader import LogCopy
-from trackway_common.log_copy.segment import Standing, read_frames
+from trackway_common.log_copy.segment import Copied, Standing, read_frame, read_frames
 from trackway_common.log_copy.verify import verify
 from trackway_common.log_copy.writer import LogCopyWriter
-from trackway_common.testing.run_facts import sha
-from trackway_common.topics import RUNS
+from trackway_common.partitioner import partition_of
+from trackway_common.testing.run_facts import RunFacts, append_commits, sha
+from trackway_common.topics import FACT_PARTITIONS, RUNS
 
 from tests.unit.common.log_copy.conftest import KILLED, NOW, OTHER_PROJECT, QUEUED, RUNNING, SPEC, SPEC_DIGEST, World
 
@@ -200,3 +211,34 @@ def test_a_damaged_copy_is_told_not_explained(copied: Callable[[], Path]) -> Non
     (folder / "index.sqlite").write_bytes(b"garbage" * 1000)
     with pytest.raises(CommandRejected, match="trackway log verify"):
         LogCopy(folder).run_id("0199")
+
+
+def test_a_length_without_an_end_is_damage_and_not_read_on() -> None:
+    file = BytesIO(b"\xff" * (1 << 20))
+    with pytest.raises(CorruptRecord, match="no length"):
+        next(read_frames(file, RUNS))
+    assert file.tell() == 10
+
+
+def test_of_a_pool_only_its_last_word_is_read(world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pool = pool_stream("local")
+    facts = RunFacts(pool)
+    facts.claim(partition_scope(partition_of(pool.encode(), FACT_PARTITIONS)), pool, Term(0, 9))
+    for ranks in (1, 2, 3):
+        offers = (ComputeOffer(compute_class="local-cpu-2x", max_ranks=ranks, price=Price()),)
+        facts.commit(pool, PoolObserved(pool="local", agent_id="a", offers=offers, observed_at=NOW))
+    asyncio.run(append_commits(world.log, facts.commits, run_id=pool))
+    world.export(tmp_path / "log")
+    copy = LogCopy(tmp_path / "log")
+    history = fold_run(QUEUED, copy.commits(QUEUED))
+    read: list[int] = []
+
+    def counted(file: BinaryIO, position: int, size: int, topic: str) -> Copied:
+        read.append(position)
+        return read_frame(file, position, size, topic)
+
+    monkeypatch.setattr(reader, "read_frame", counted)
+    seen = copy.surroundings(history).pool
+    assert seen is not None
+    assert [offer.max_ranks for offer in seen.offers] == [3]
+    assert len(read) == 1
