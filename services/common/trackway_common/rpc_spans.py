@@ -27,6 +27,8 @@ _FAULTS = frozenset(
     }
 )
 """What is the service's own fault. A passed deadline isn't: callers cut their watches into segments by it."""
+_ROUNDING = 0.02
+"""Share of a deadline: gRPC rounds it up by 1 % at most when it sends it, so the caller's own passes earlier."""
 
 
 @contextmanager
@@ -47,11 +49,12 @@ def call_span(method: str, context: Any) -> Iterator[None]:
         record_exception=False,  # a refusal is an answer, not a fault
         set_status_on_exception=False,
     )
+    given_s = context.time_remaining()
     with starting as current:
         try:
             yield
         except asyncio.CancelledError:
-            _record(current, _cut_off(context))
+            _record(current, _cut_off(context, given_s))
             raise
         except TrackwayError as error:
             _record(current, status_code(error), str(error))
@@ -69,9 +72,10 @@ def _record(current: Span, code: grpc.StatusCode, description: str = "") -> None
         current.set_status(Status(StatusCode.ERROR, description))
 
 
-def _cut_off(context: Any) -> grpc.StatusCode:
+def _cut_off(context: Any, given_s: float | None) -> grpc.StatusCode:
     """Why a call was cancelled: its deadline passed, or the caller went away or this server stops."""
-    return grpc.StatusCode.DEADLINE_EXCEEDED if context.time_remaining() == 0 else grpc.StatusCode.CANCELLED
+    passed = given_s is not None and context.time_remaining() <= given_s * _ROUNDING
+    return grpc.StatusCode.DEADLINE_EXCEEDED if passed else grpc.StatusCode.CANCELLED
 
 
 def _traceparent(context: Any) -> str:
