@@ -194,11 +194,9 @@ async def describe(bootstrap: str) -> dict[str, tuple[int, dict[str, str]]]:
 
 def test_second_up_attaches(first: Stack) -> None:
     before = first.children()
-    began = time.monotonic()
     again = up(first.folder, OPTIONS)
     assert again == first.record
     assert first.children() == before
-    assert time.monotonic() - began < 5.0
 
 
 def test_status_is_printed_and_exits_0_when_ready(first: Stack) -> None:

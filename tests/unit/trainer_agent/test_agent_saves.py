@@ -198,7 +198,7 @@ async def test_what_the_checkpointer_passed_over_delays_nobody(world: World) -> 
         abandoned = await world.fact(e.CheckpointAbandoned)
     assert ended.captures_in_flight == ()
     assert abandoned.nonce == "aaaa"
-    assert (abandoned.abandoned_at - ended.ended_at).total_seconds() < 5
+    assert (abandoned.abandoned_at - ended.ended_at).total_seconds() < world.timing.commit_limit_s
 
 
 async def test_the_next_fence_waits_for_the_captures_of_the_attempt_before(world: World) -> None:

@@ -50,5 +50,6 @@ def test_reader_ends_when_the_last_writer_closes() -> None:
     reader = read_lines(readable, seen.append)
     os.write(writable, b"a\nb")
     os.close(writable)
-    reader.join(5)
+    reader.join(60)
+    assert not reader.is_alive()
     assert seen == ["a", "b"]

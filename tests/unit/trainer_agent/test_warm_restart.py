@@ -14,12 +14,12 @@ from trackway_common.events import NextMove
 from trackway_common.events import TerminationReason as Reason
 from trackway_common.testing.run_facts import RUN_ID, run_spec
 from trackway_trainer_agent.gangs import Bundle, GangName, GangRequest
-from trackway_trainer_agent.shell.warm_gangs import Kept, WarmGangs
+from trackway_trainer_agent.shell.warm_gangs import KEEP_S, Kept, WarmGangs
 from trackway_trainer_agent.worker.records import RankPhase
 
 from tests.unit.trainer_agent.reports import captured, first_step, persisted
 from tests.unit.trainer_agent.test_agent_saves import commit
-from tests.unit.trainer_agent.world import World
+from tests.unit.trainer_agent.world import REAL_TICK_S, World
 
 AT = datetime(2026, 1, 1, tzinfo=UTC)
 FIRST, SECOND = GangName(run_id=RUN_ID, attempt=1), GangName(run_id=RUN_ID, attempt=2)
@@ -94,14 +94,16 @@ async def test_a_gang_that_nobody_will_use_soon_is_given_back_at_once(world: Wor
     async with world.agent():
         ended = await end_first(world)
         assert world.gangs.names == {FIRST}
+        world.tick_s = REAL_TICK_S
         await world.order(*facts)
         await world.until(lambda: not world.gangs.names)
-        assert (world.clock.now() - ended.ended_at).total_seconds() < 40
+        assert (world.clock.now() - ended.ended_at).total_seconds() < KEEP_S
 
 
 async def test_a_gang_is_given_back_when_nothing_is_heard(world: World) -> None:
     async with world.agent():
         ended = await end_first(world)
+        world.tick_s = 0.2
         await world.until(lambda: not world.gangs.names)
         assert (world.clock.now() - ended.ended_at).total_seconds() >= 60
 
@@ -157,6 +159,7 @@ async def test_a_restarted_agent_finds_the_gang_that_was_taken_over(world: World
         await world.place(2)
         await world.fact(e.AttemptStarted, attempt=2)
     async with world.agent():
+        world.tick_s = 0.2
         before = world.clock.monotonic()
         await world.until(lambda: world.clock.monotonic() > before + 25.0)
         assert world.gangs.names == {FIRST}
