@@ -108,7 +108,8 @@ def test_explain(trackway: CommandLine, fake: FakeTrackway) -> None:
     assert json.loads(trackway("explain", RUN, "--json").stdout) == {"reason": "UNKNOWN_KILL"}
     assert trackway("explain", RUN, "--postmortem").stdout == "# Incident\n"
     assert [request.name for request in fake.requests("Explain")][:2] == [f"{RUN}/2", RUN]
-    assert trackway("explain", RUN, "-o", "table").exit_code == 2
+    assert trackway("explain", RUN, "-o", "table").stdout == "Rank 1 was killed.\n"
+    assert trackway("explain", RUN, "-o", "csv").exit_code == 2
 
 
 def test_goodput(trackway: CommandLine, fake: FakeTrackway) -> None:
@@ -178,12 +179,13 @@ def test_checkpoints(trackway: CommandLine, fake: FakeTrackway) -> None:
         name=f"projects/p/runs/{RUN}/checkpoints/s40-e1-abc",
         ref=REF,
         phase=vocabulary_pb2.CHECKPOINT_PHASE_COMMITTED,
+        parent=vocabulary_pb2.CheckpointRef(run_id=RUN, step=30, epoch=1, nonce="aaa"),
         size_bytes=3 << 20,
         world_size=2,
     )
     fake.answers["ListCheckpoints"] = checkpoint_service_pb2.ListCheckpointsResponse(checkpoints=[checkpoint])
     fake.answers["GetCheckpoint"] = checkpoint
-    assert "s40-e1-abc  COMMITTED  40    2      3.0 MiB" in trackway("checkpoint", "list", RUN).stdout
+    assert "s40-e1-abc  COMMITTED  s30-e1-aaa  40    2      3.0 MiB" in trackway("checkpoint", "list", RUN).stdout
     assert trackway.json("checkpoint", "show", f"{RUN}/40")["ref"]["step"] == 40
     assert fake.requests("GetCheckpoint")[0].name == f"{RUN}/checkpoints/40"
 
@@ -205,6 +207,15 @@ def test_evaluations(trackway: CommandLine, fake: FakeTrackway) -> None:
     gate = evaluation_facts_pb2.GateVerdict(
         task="digits", metric="accuracy", op=">=", threshold=0.8, value=0.9, blocking=True, verdict=1
     )
+    task = evaluation_facts_pb2.TaskResult(
+        task="digits",
+        task_digest="sha256:task",
+        decoding_digest="sha256:greedy",
+        planned=100,
+        scored=99,
+        errored=1,
+        metrics=[metric],
+    )
     evaluation = evaluation_service_pb2.Evaluation(
         evaluation_id="e1",
         run_id=RUN,
@@ -213,7 +224,12 @@ def test_evaluations(trackway: CommandLine, fake: FakeTrackway) -> None:
         checkpoint=REF,
         result=evaluation_facts_pb2.EvaluationCompleted(
             verdict=vocabulary_pb2.VERDICT_PASSED,
-            tasks=[evaluation_facts_pb2.TaskResult(task="digits", planned=100, scored=99, errored=1, metrics=[metric])],
+            tasks=[task],
+            shards=[
+                evaluation_facts_pb2.SampleShard(
+                    task="digits", kind="samples", digest="sha256:raw", rows=99, size_bytes=2048
+                )
+            ],
             gates=[gate],
         ),
     )
@@ -223,6 +239,8 @@ def test_evaluations(trackway: CommandLine, fake: FakeTrackway) -> None:
     shown = trackway("evaluation", "show", "e1").stdout
     assert "99 of 100 scored, 1 errored" in shown
     assert "0.9 ± 0.01 (sem), n=100" in shown
+    assert {"sha256:task", "sha256:greedy"} <= set(shown.split())
+    assert "digits samples: 99 rows, 2.0 KiB, sha256:raw" in shown
     assert "PASSED digits accuracy: 0.9 >= 0.8 (blocking)" in shown
     assert trackway.json("evaluation", "show", "e1")["result"]["gates"][0]["verdict"] == "PASSED"
 

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from tests.integration.training_program import PROGRAM
 
+README = Path(__file__).parents[2] / "README.md"
 LOSS = re.compile(r"step (\d+)  loss=(\S+)")
 
 
@@ -57,3 +58,24 @@ def test_torchrun_starts_it_on_two_ranks_and_one_rank_continues(tmp_path: Path) 
     assert "continues from step 10" in second
     assert sorted(losses(second)) == [11, 12]
     assert not (tmp_path / ".trackway").exists()
+
+
+BEFORE_THE_SNIPPET = """
+import torch
+data = torch.randn(256, 4, generator=torch.Generator().manual_seed(1))
+model = torch.nn.Linear(4, 1)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+
+def train_step(model, optimizer, batch):
+    optimizer.zero_grad()
+    loss = torch.nn.functional.mse_loss(model(batch), batch.sum(1, keepdim=True))
+    loss.backward()
+    optimizer.step()
+    return loss
+"""
+
+
+def test_what_the_readme_shows_runs_by_hand(tmp_path: Path) -> None:
+    [snippet] = re.findall(r"```python\n(.*?)```", README.read_text(), re.DOTALL)
+    (tmp_path / "train.py").write_text(BEFORE_THE_SNIPPET + snippet)
+    assert max(losses(run(tmp_path, sys.executable, "train.py"))) == 1000

@@ -31,13 +31,15 @@ def test_listing_the_commands_imports_none_of_them() -> None:
     assert loaded & {"trackway.cli.train", "trackway.cli.sql", "trackway.cli.dataset"} == set()
 
 
-def test_every_listed_command_exists_and_says_the_same_as_the_list() -> None:
+def test_every_listed_command_exists_and_begins_as_its_line_in_the_list() -> None:
     import click
 
     context = click.Context(cli)
     for name in cli.list_commands(context):
         command = cli.get_command(context, name)
         assert command is not None, name
+        assert command.help, name
+        assert command.help.split()[0] == cli.table[name].summary.split()[0], name
         if isinstance(command, click.Group):
             assert command.list_commands(click.Context(command)), name
 

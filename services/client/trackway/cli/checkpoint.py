@@ -12,11 +12,20 @@ from trackway.cli.session import Session, common_options
 from trackway.cli.tables import Column, size
 
 if TYPE_CHECKING:
+    from trackway_common.events import CheckpointRef
+
     from trackway.client.resources import Checkpoint, CheckpointCheck
+
+
+def _entry(parent: CheckpointRef | None) -> str:
+    """A checkpoint as the first column names it."""
+    return f"s{parent.step}-e{parent.epoch}-{parent.nonce}" if parent else ""
+
 
 _COLUMNS: tuple[Column[Checkpoint], ...] = (
     Column("CHECKPOINT", lambda checkpoint: checkpoint.name.rpartition("/")[2]),
     Column("PHASE", lambda checkpoint: checkpoint.phase),
+    Column("PARENT", lambda checkpoint: _entry(checkpoint.parent)),
     Column("STEP", lambda checkpoint: checkpoint.ref.step),
     Column("RANKS", lambda checkpoint: checkpoint.world_size),
     Column("SIZE", lambda checkpoint: size(checkpoint.size_bytes)),

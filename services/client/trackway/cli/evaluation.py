@@ -9,7 +9,7 @@ import click
 
 from trackway.cli.output import show_list, show_one
 from trackway.cli.session import Session, common_options
-from trackway.cli.tables import Column
+from trackway.cli.tables import Column, size
 
 if TYPE_CHECKING:
     from trackway_common.events import EvaluationCompleted, TaskMetric
@@ -45,7 +45,10 @@ def list_(session: Session, run: str | None) -> None:
 @click.argument("name", metavar="EVALUATION")
 @common_options
 def show(session: Session, name: str) -> None:
-    """Show an evaluation with its metrics and gates."""
+    """Show an evaluation: digests of what was run, metrics, gates, and where its raw outputs are.
+
+    `trackway blob DIGEST` prints raw outputs (Parquet).
+    """
     with session.connect() as client:
         found = client.evaluation(name)
     show_one(session.output, found, _details(found))
@@ -72,8 +75,12 @@ def _result_details(result: EvaluationCompleted) -> Iterator[tuple[str, object]]
     for task in result.tasks:
         skipped = f", {task.errored} errored, {task.skipped} skipped" if task.errored or task.skipped else ""
         yield task.task, f"{task.scored} of {task.planned} scored{skipped}"
+        yield "  task digest", task.task_digest
+        yield "  decoding digest", task.decoding_digest
         for metric in task.metrics:
             yield f"  {metric.name}", _metric_text(metric)
+    for shard in result.shards:
+        yield "raw outputs", f"{shard.task} {shard.kind}: {shard.rows} rows, {size(shard.size_bytes)}, {shard.digest}"
     for gate in result.gates:
         blocking = "blocking" if gate.blocking else "advisory"
         compared = f"{gate.value:.6g} {gate.op} {gate.threshold:.6g}"

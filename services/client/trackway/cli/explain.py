@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from trackway.cli.output import print_document
-from trackway.cli.session import JSON, YAML, Session, options
+from trackway.cli.session import JSON, TABLE, YAML, Session, options
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -24,16 +24,16 @@ TEXT, MARKDOWN, POSTMORTEM = "text", "markdown", "postmortem"
 @click.option("--postmortem", "chosen", flag_value=POSTMORTEM, help="A filled-in incident report, Markdown.")
 @click.option("--log", type=click.Path(path_type=Path), metavar="DIR", help="Explain from an exported log, offline.")
 @click.option("--store", type=click.Path(path_type=Path), help="With --log: object store's folder to read blobs from.")
-@options(TEXT, MARKDOWN, POSTMORTEM, JSON, YAML)
+@options(TEXT, MARKDOWN, POSTMORTEM, JSON, YAML, TABLE)
 def explain(session: Session, name: str, chosen: str | None, log: Path | None, store: Path | None) -> None:
     """Explain why an attempt ended as it did, and what was decided then.
 
-    RUN alone means its newest attempt. With --log nothing is asked of any service: the folder is what
-    `trackway log export` made.
+    RUN alone means its newest attempt; -o table is another name of text. With --log nothing is asked of any
+    service: the folder is what `trackway log export` made.
     """
     if store and not log:
         raise click.UsageError("--store goes with --log")
-    output = chosen or session.output
+    output = chosen or (TEXT if session.output == TABLE else session.output)
     if log:
         _print(output, *_from_copy(log, store, name))
         return

@@ -13,7 +13,7 @@ from trackway.cli.lazy import LazyCommand, LazyGroup
 
 class _Root(LazyGroup):
     table = {
-        "train": LazyCommand("trackway.cli.train:train", "Submit, watch and stop runs."),
+        "train": LazyCommand("trackway.cli.train:train", "Submit, watch, stop and release runs."),
         "attempt": LazyCommand("trackway.cli.attempt:attempt", "Look at attempts."),
         "explain": LazyCommand("trackway.cli.explain:explain", "Explain why an attempt ended as it did."),
         "dataset": LazyCommand("trackway.cli.dataset:dataset", "Take and look at dataset snapshots."),
