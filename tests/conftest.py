@@ -38,6 +38,11 @@ class SkipWatch:
         ):
             self.unlisted.append(report.nodeid)
 
+    def pytest_collectreport(self, report: pytest.CollectReport) -> None:
+        """A file that skips itself while it is imported has no test reports; of its processes xdist tells once."""
+        if report.skipped and not report.nodeid.startswith(self._allowed or ("\0",)):
+            self.unlisted.append(report.nodeid)
+
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
         if self.unlisted and session.exitstatus == pytest.ExitCode.OK:
             session.exitstatus = pytest.ExitCode.TESTS_FAILED

@@ -22,7 +22,6 @@ import subprocess, sys, time
 subprocess.Popen([sys.executable, "-c", "import time; x = b'x' * (300 << 20); time.sleep(600)"])
 time.sleep(600)
 """
-MEMORY_CGROUP = Path("/sys/fs/cgroup/memory")
 IN_CGROUP = """
 import os
 open(os.path.join({cgroup!r}, "cgroup.procs"), "w").write(str(os.getpid()))
@@ -39,13 +38,35 @@ def actor(tmp_path: Path) -> Iterator[RankActor]:
     made.close()
 
 
+def place_for_memory_cgroups(root: Path = Path("/sys/fs/cgroup"), own: str | None = None) -> tuple[Path, str] | None:
+    """A folder in which a memory cgroup can be made, and the file that bounds it.
+
+    Under v2 only a cgroup that hands the memory controller down has children with it: ours or one above.
+    """
+    if os.access(root / "memory" / "cgroup.procs", os.W_OK):
+        return root / "memory", "memory.limit_in_bytes"
+    lines = (own if own is not None else Path("/proc/self/cgroup").read_text()).splitlines()
+    for path in (line.removeprefix("0::/") for line in lines if line.startswith("0::/")):
+        for folder in (root / path, *(root / path).parents):
+            handed_down = folder / "cgroup.subtree_control"
+            if not folder.is_relative_to(root) or not handed_down.exists():
+                break
+            if "memory" in handed_down.read_text().split() and os.access(folder / "cgroup.procs", os.W_OK):
+                return folder, "memory.max"
+    return None
+
+
 @pytest.fixture
 def cgroup() -> Iterator[Path]:
-    if not os.access(MEMORY_CGROUP / "cgroup.procs", os.W_OK):
-        pytest.skip("needs a writable memory cgroup (v1)")
-    made = MEMORY_CGROUP / f"trackway-test-{uuid.uuid4().hex[:8]}"
+    place = place_for_memory_cgroups()
+    if place is None:
+        pytest.skip("needs a writable memory cgroup (v1, or v2 with the memory controller handed down)")
+    parent, bound = place
+    made = parent / f"trackway-test-{uuid.uuid4().hex[:8]}"
     made.mkdir()
-    (made / "memory.limit_in_bytes").write_text(str(64 << 20))
+    (made / bound).write_text(str(64 << 20))
+    if (swap := made / "memory.swap.max").exists():
+        swap.write_text("0")
     yield made
     made.rmdir()
 
@@ -57,6 +78,18 @@ def test_a_family_over_its_memory_bound_is_killed_and_says_why(actor: RankActor,
     assert not exited.stop_requested
     assert exited.host.memory_bound_bytes == 200 << 20
     assert exited.host.killed_over_bound_bytes > 200 << 20
+
+
+def test_a_place_for_cgroups_is_found_where_v2_hands_the_controller_down(tmp_path: Path):
+    inner = tmp_path / "system" / "ours"
+    inner.mkdir(parents=True)
+    for folder, controllers in ((inner, ""), (inner.parent, "cpu memory"), (tmp_path, "cpu memory")):
+        (folder / "cgroup.subtree_control").write_text(controllers + "\n")
+        (folder / "cgroup.procs").write_text("")
+    assert place_for_memory_cgroups(tmp_path, "0::/system/ours\n") == (inner.parent, "memory.max")
+    (inner.parent / "cgroup.subtree_control").write_text("cpu\n")
+    (tmp_path / "cgroup.subtree_control").write_text("cpu\n")
+    assert place_for_memory_cgroups(tmp_path, "0::/system/ours\n") is None
 
 
 def test_a_kernel_kill_in_the_trainers_own_cgroup_is_counted(actor: RankActor, tmp_path: Path, cgroup: Path):
@@ -77,11 +110,14 @@ def test_room_is_told_and_a_rule_of_the_spec_is_matched(actor: RankActor, tmp_pa
     assert all(0 <= one.free_bytes <= one.total_bytes for one in exited.host.filesystems)
 
 
-def test_the_kernels_log_is_read_from_now_on_and_of_our_processes_only(tmp_path: Path):
+def test_a_kernel_log_that_is_empty_or_away_says_nothing(tmp_path: Path):
     log = tmp_path / "kmsg"
     log.write_text("")
     assert KernelLog(log).lines({1}) == ()
     assert KernelLog(tmp_path / "none").lines({1}) == ()
+
+
+def test_the_kernels_own_log_is_read_of_our_processes_only():
     if not os.access("/dev/kmsg", os.W_OK):
         pytest.skip("needs a kernel log that can be written")
     before = KernelLog()
