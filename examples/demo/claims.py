@@ -73,7 +73,7 @@ LOG: Claims = (
     ("rank 1 is blamed", rank_1_is_blamed),
     ("the retry names the budget that it spends", retry_names_its_budget),
     ("the first attempt found no checkpoint", first_began_at_step_0),
-    ("the second resumed from the last checkpoint committed before the kill", second_resumed_at_the_last_commit),
+    ("the second resumed from the first attempt's last committed checkpoint", second_resumed_at_the_last_commit),
     ("and went on at the next step", second_went_on_behind_it),
 )
 
