@@ -1243,6 +1243,8 @@ class AgentHeartbeat:
     """Attempts it runs, as attempts/{run}/{n}."""
     nodes: int = 0
     """Living nodes of the cluster; 0 where it can't be reached."""
+    largest_node_memory_bytes: int = 0
+    """Memory of the living node that has most, as the cluster grants it; 0 where it can't be reached."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -70,6 +70,8 @@ class ClusterView:
     memory_bytes: int
     nodes: tuple[str, ...]
     """Ids of those that live."""
+    largest_node_memory_bytes: int = 0
+    """Memory of the living node that has most; 0 where that is not known."""
     leaving: tuple[str, ...] = ()
     """Ids of those that are to be taken away although somebody uses them: a spot notice."""
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -10,6 +12,7 @@ from trackway_common.events import Change, RetryOverride
 from trackway_common.events import TerminationReason as Reason
 from trackway_scheduler.domain.ladder import LADDERS, Barred, Room, Rung, Step, climb, steps_of
 
+from tests.unit.scheduler.builders import run_spec
 from tests.unit.scheduler.shapes import GIB, KEYS, ROOM, shape, tunable_spec, values
 
 BATCH = ("micro_batch", "accumulation")
@@ -69,6 +72,17 @@ def test_shards_double_up_to_the_ranks_there_are():
     assert "do not fit 2 ranks" in barred(Reason.DEVICE_OOM, tunable_spec({"shards": 2}, "shards"))[Step.MORE_SHARDS]
 
 
+@pytest.mark.parametrize(("least", "fits"), [(0, 8), (4, 4), (3, 4), (1, 1)])
+def test_shards_fit_the_smallest_gang_that_the_run_may_get(least, fits):
+    topology = replace(run_spec().topology, world_size=8, min_world_size=least)
+    if fits > 1:
+        before = tunable_spec({"shards": fits // 2}, "shards", topology=topology)
+        assert values(climbed(Reason.DEVICE_OOM, before).shape) == {"shards": fits}
+    found = barred(Reason.DEVICE_OOM, tunable_spec({"shards": fits}, "shards", topology=topology))
+    assert f"do not fit {fits} ranks" in found[Step.MORE_SHARDS]
+    assert ("the smallest gang" in found[Step.MORE_SHARDS]) == (fits < 8)
+
+
 def test_the_next_class_is_the_last_resort():
     spec = tunable_spec({"recompute": True}, "activation_checkpointing", classes=("small", "large"))
     rung = climbed(Reason.DEVICE_OOM, spec)
@@ -85,7 +99,10 @@ def test_host_memory_is_raised_by_half_within_the_pool():
     assert rung.changes[0].field == "compute.memory_bytes_per_rank"
 
 
-@pytest.mark.parametrize("room", [Room(), Room(memory_bytes=5 * GIB)])
+SMALL_NODES = Room(memory_bytes=16 * GIB, nodes=8, largest_node_memory_bytes=2 * GIB)
+
+
+@pytest.mark.parametrize("room", [Room(), Room(memory_bytes=5 * GIB), SMALL_NODES])
 def test_without_room_there_are_fewer_loader_workers(room):
     spec = tunable_spec({"workers": 5}, "loader_workers")
     assert values(climbed(Reason.HOST_OOM, spec, room).shape) == {"workers": 2}

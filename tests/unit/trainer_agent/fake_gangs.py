@@ -148,6 +148,7 @@ class FakeGangs:
             accelerators=0,
             memory_bytes=1 << 34,
             nodes=("node-1",),
+            largest_node_memory_bytes=1 << 34,
             leaving=self.leaving,
         )
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from trackway_common.clock import ManualClock
 from trackway_common.events import AgentHeartbeat
+from trackway_trainer_agent.gangs import ClusterView
 from trackway_trainer_agent.shell.cluster_pulse import ClusterPulse
 from trackway_trainer_agent.shell.heartbeat import heartbeat
 
@@ -31,6 +34,23 @@ async def test_a_cluster_that_is_away_offers_nothing_but_its_agent_lives() -> No
     await pulse.ask()
     away = heartbeat(ITSELF, pulse, ())
     assert (away.cluster_id, away.cpus, away.memory_bytes) == ("cluster-1", 0.0, 0)
+
+
+async def test_the_largest_node_is_told_while_the_cluster_answers() -> None:
+    class TwoNodes(FakeGangs):
+        async def cluster(self) -> ClusterView:
+            return replace(await super().cluster(), nodes=("a", "b"), largest_node_memory_bytes=3 << 30)
+
+    gangs, clock = TwoNodes(), ManualClock()
+    pulse = ClusterPulse(gangs, clock, listening)
+    assert heartbeat(ITSELF, pulse, ()).largest_node_memory_bytes == 0
+    await pulse.ask()
+    there = heartbeat(ITSELF, pulse, ())
+    assert (there.nodes, there.largest_node_memory_bytes) == (2, 3 << 30)
+    gangs.reachable = False
+    clock.advance(10)
+    await pulse.ask()
+    assert heartbeat(ITSELF, pulse, ()).largest_node_memory_bytes == 0
 
 
 async def test_gone_is_only_what_answers_as_another_or_does_not_listen_any_more() -> None:

@@ -117,6 +117,7 @@ class AgentHeartbeat(_message.Message):
     PYTHON_VERSION_FIELD_NUMBER: _builtins.int
     ATTEMPTS_FIELD_NUMBER: _builtins.int
     NODES_FIELD_NUMBER: _builtins.int
+    LARGEST_NODE_MEMORY_BYTES_FIELD_NUMBER: _builtins.int
     agent_id: _builtins.str
     endpoint: _builtins.str
     pool: _builtins.str
@@ -128,6 +129,8 @@ class AgentHeartbeat(_message.Message):
     python_version: _builtins.str
     nodes: _builtins.int
     """Living nodes of the cluster; 0 where it can't be reached."""
+    largest_node_memory_bytes: _builtins.int
+    """Memory of the living node that has most, as the cluster grants it; 0 where it can't be reached."""
     @_builtins.property
     def attempts(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """Attempts it runs, as attempts/{run}/{n}."""
@@ -146,10 +149,11 @@ class AgentHeartbeat(_message.Message):
         python_version: _builtins.str = ...,
         attempts: _abc.Iterable[_builtins.str] | None = ...,
         nodes: _builtins.int = ...,
+        largest_node_memory_bytes: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["accelerators", b"accelerators", "agent_id", b"agent_id", "attempts", b"attempts", "cluster_id", b"cluster_id", "cpus", b"cpus", "endpoint", b"endpoint", "environment_digest", b"environment_digest", "memory_bytes", b"memory_bytes", "nodes", b"nodes", "pool", b"pool", "python_version", b"python_version"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["accelerators", b"accelerators", "agent_id", b"agent_id", "attempts", b"attempts", "cluster_id", b"cluster_id", "cpus", b"cpus", "endpoint", b"endpoint", "environment_digest", b"environment_digest", "largest_node_memory_bytes", b"largest_node_memory_bytes", "memory_bytes", b"memory_bytes", "nodes", b"nodes", "pool", b"pool", "python_version", b"python_version"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

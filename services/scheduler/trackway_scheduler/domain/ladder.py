@@ -16,6 +16,8 @@ from typing import TypeGuard
 from trackway_common.canonical import Json, canonical_json, digest_bytes
 from trackway_common.events import AttemptShape, Change, RunSpec, TerminationReason
 
+from trackway_scheduler.domain.gang_sizes import smaller_gangs
+
 MEMORY_FACTOR = 1.5
 MOST = 1 << 40
 """Above it a number is no count of samples, passes or workers that anybody meant."""
@@ -57,6 +59,8 @@ class Room:
     memory_bytes: int = 0
     nodes: int = 0
     """That live."""
+    largest_node_memory_bytes: int = 0
+    """What one rank can have at most."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -140,12 +144,19 @@ def _more_shards(footing: _Footing) -> Rung | str:
     key = footing.key("shards")
     if key is None:
         return "declare shards under `tunable`, where the training code can spread its state over more ranks"
-    shards, ranks = footing.value(key), footing.spec.topology.world_size
+    shards, ranks = footing.value(key), _least_ranks(footing.spec)
     if not _is_whole(shards, 1):
         return f"{key} must be a whole number from 1"
     if shards * 2 > ranks:
-        return f"{key} is {shards}, and twice as many do not fit {ranks} ranks"
+        smaller = ", the smallest gang that it may get" if ranks < footing.spec.topology.world_size else ""
+        return f"{key} is {shards}, and twice as many do not fit {ranks} ranks{smaller}"
     return _with_values(footing.shape, {key: shards * 2}, "the state is spread over twice as many ranks")
+
+
+def _least_ranks(spec: RunSpec) -> int:
+    """Ranks that the next attempt has at least: its shape is decided before its gang is placed."""
+    whole = spec.topology.world_size
+    return min((whole, *smaller_gangs(whole, spec.topology.min_world_size)))
 
 
 def _next_compute(footing: _Footing) -> Rung | str:
@@ -164,13 +175,19 @@ def _next_compute(footing: _Footing) -> Rung | str:
 
 
 def _raise_memory(footing: _Footing) -> Rung | str:
-    compute, ranks = footing.shape.compute, max(1, footing.spec.topology.world_size)
+    """Within the pool, and within one node where the pool's agent told how large its largest one is.
+
+    Not seen: how many ranks each node holds then. A gang that fits the sum and not the nodes waits for capacity.
+    """
+    compute, room = footing.shape.compute, footing.room
     before = compute.memory_bytes_per_rank
     if before <= 0:
         return f"class {compute.compute_class} grants no amount of memory; memory_gib_per_rank in the catalogue does"
-    after, limit = int(before * MEMORY_FACTOR), footing.room.memory_bytes // ranks
+    after, limit = int(before * MEMORY_FACTOR), room.memory_bytes // max(1, footing.spec.topology.world_size)
+    if room.largest_node_memory_bytes:
+        limit = min(limit, room.largest_node_memory_bytes)
     if after > limit:
-        has = f"has room for {_gib(limit)} a rank" if footing.room.memory_bytes else "did not tell its memory"
+        has = f"has room for {_gib(limit)} a rank" if room.memory_bytes else "did not tell its memory"
         return f"half as much again is {_gib(after)} a rank, and pool {compute.pool} {has}"
     change = Change(
         field="compute.memory_bytes_per_rank", before=str(before), after=str(after), why="half as much memory again"

@@ -36,7 +36,7 @@ class PoolWatch:
         heard = speakers(self.fleet, self.known_agents())
         known = self._records.pools()
         return {
-            pool: Room(memory_bytes=heard[pool].memory_bytes, nodes=heard[pool].nodes)
+            pool: _room(heard[pool])
             if pool in heard and _offers_anything(heard[pool])
             else Room(memory_bytes=known[pool].memory_bytes)
             for pool in {*known, *(pool for pool in heard if _offers_anything(heard[pool]))}
@@ -65,6 +65,14 @@ class PoolWatch:
             offers=offers(self._catalogue, agent.pool, capacity),
             at=self._clock.now(),
         )
+
+
+def _room(agent: AgentHeartbeat) -> Room:
+    return Room(
+        memory_bytes=agent.memory_bytes,
+        nodes=agent.nodes,
+        largest_node_memory_bytes=agent.largest_node_memory_bytes,
+    )
 
 
 def _offers_anything(agent: AgentHeartbeat) -> bool:

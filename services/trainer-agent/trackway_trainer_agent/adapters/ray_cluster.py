@@ -61,6 +61,9 @@ def view() -> ClusterView:
         accelerators=int(totals["GPU"]),
         memory_bytes=int(totals["memory"]),
         nodes=tuple(sorted(alive)),
+        largest_node_memory_bytes=int(
+            max((node.resources_total.get("memory", 0.0) for node in alive.values()), default=0.0)
+        ),
         leaving=tuple(sorted(leaving)),
     )
 

@@ -53,4 +53,5 @@ def heartbeat(itself: AgentHeartbeat, pulse: ClusterPulse, attempts: tuple[str, 
         python_version=itself.python_version,
         attempts=attempts,
         nodes=len(offered.nodes) if offered is not None else 0,
+        largest_node_memory_bytes=offered.largest_node_memory_bytes if offered is not None else 0,
     )
