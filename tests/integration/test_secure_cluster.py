@@ -33,6 +33,15 @@ from tests.support.secure_cluster import (
     start,
 )
 
+SERVED = {
+    "scheduler": ("RunService", "BlobService", "DatasetService", "PoolService", "DirectoryService"),
+    "checkpointer": ("CheckpointService",),
+    "evaluator": ("EvaluationService",),
+    "observer": ("HistoryService",),
+    "trainer-agent": ("AgentService",),
+}
+REFLECTION = "grpc.reflection.v1alpha.ServerReflection"
+
 
 @pytest.fixture(scope="module")
 def authority(tmp_path_factory: pytest.TempPathFactory) -> Authority:
@@ -84,6 +93,12 @@ def test_each_service_serves_over_tls_and_not_without(cluster: SecureCluster, na
     assert cluster.health(name, cluster.credentials()) == HealthCheckResponse.SERVING
     with pytest.raises(grpc.RpcError):
         cluster.health(name, None)
+
+
+@pytest.mark.parametrize("name", SERVICES)
+def test_each_service_says_what_it_serves(cluster: SecureCluster, name: str) -> None:
+    own = {f"trackway_proto.v1.{service}" for service in SERVED[name]}
+    assert cluster.reflected(name) == own | {"grpc.health.v1.Health", REFLECTION}
 
 
 @pytest.mark.parametrize("name", SERVICES)

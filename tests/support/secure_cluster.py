@@ -12,6 +12,7 @@ from pathlib import Path
 
 import grpc
 from grpc_health.v1 import health_pb2, health_pb2_grpc
+from grpc_reflection.v1alpha import reflection_pb2, reflection_pb2_grpc
 from trackway.local.ports import choose_ports
 
 from tests.ray_head import ray_head
@@ -61,6 +62,14 @@ class SecureCluster:
         made = grpc.secure_channel(endpoint, credentials) if credentials else grpc.insecure_channel(endpoint)
         with made as channel:
             return int(health_pb2_grpc.HealthStub(channel).Check(health_pb2.HealthCheckRequest(), timeout=5).status)
+
+    def reflected(self, name: str) -> set[str]:
+        """The gRPC services that it says it has."""
+        asked = iter([reflection_pb2.ServerReflectionRequest(list_services="")])
+        with grpc.secure_channel(self.service(name).endpoint, self.credentials()) as channel:
+            stub = reflection_pb2_grpc.ServerReflectionStub(channel)
+            [answer] = stub.ServerReflectionInfo(asked, timeout=5)
+        return {service.name for service in answer.list_services_response.service}
 
     def credentials(self) -> grpc.ChannelCredentials:
         """Of the client that they know."""
