@@ -8,8 +8,6 @@ BIN := $(VENV)/bin
 PROTO_ENV := .build/proto-env
 READY := $(VENV)/.ready
 PROTO_READY := $(PROTO_ENV)/.ready
-# Measures how evenly training goes on, so nothing may run beside it.
-UNDISTURBED := tests/e2e/test_deaths.py
 export OMP_NUM_THREADS ?= 1
 
 .PHONY: help setup demo test lint proto bench faults faults-verify up down clean lock tools
@@ -27,8 +25,8 @@ test: setup ## Run every test on real parts; with ARGS='…' what those select
 ifdef ARGS
 	$(BIN)/python -m pytest $(ARGS)
 else
-	$(BIN)/python -m pytest $(UNDISTURBED)
-	$(BIN)/python -m pytest -n 3 --dist loadscope --no-loadscope-reorder --ignore $(UNDISTURBED)
+	$(BIN)/python -m pytest tests/e2e
+	$(BIN)/python -m pytest -n 2 --dist loadfile --ignore tests/e2e
 endif
 
 lint: $(READY) $(PROTO_READY) ## Check style, types, import contracts and generated code

@@ -1,4 +1,4 @@
-"""Rules for the whole suite: a skip that is not listed with its reason fails the run; who shares a process."""
+"""Rules for the whole suite: a skip that is not listed with its reason fails the run."""
 
 from __future__ import annotations
 
@@ -6,13 +6,11 @@ from pathlib import Path
 
 import pytest
 from hypothesis import settings
-from xdist.scheduler import LoadScopeScheduling
 
 # A busy machine is no reason to call a slow example wrong.
 settings.register_profile("trackway", deadline=None)
 settings.load_profile("trackway")
 
-STACK = "tests/e2e/"
 ALLOWED_SKIPS = Path(__file__).parent / "allowed-skips.txt"
 
 
@@ -56,19 +54,3 @@ class SkipWatch:
 
 def pytest_configure(config: pytest.Config) -> None:
     config.pluginmanager.register(SkipWatch(), "skip-watch")
-
-
-class BySharedFixtures(LoadScopeScheduling):  # type: ignore[misc] # xdist ships no types
-    """Keeps in one process of ``-n`` what shares fixtures: a file, or all that needs the whole stack."""
-
-    def _split_scope(self, nodeid: str) -> str:
-        return "stack" if nodeid.startswith(STACK) else nodeid.partition("::")[0]
-
-
-def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> BySharedFixtures:
-    return BySharedFixtures(config, log)
-
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Begin with the longest group."""
-    items.sort(key=lambda item: not item.nodeid.startswith(STACK))
