@@ -17,6 +17,7 @@ from pathlib import Path
 import grpc.aio
 import pytest
 from trackway_common import events as e
+from trackway_common.events import Authority, CausalRole
 from trackway_common.events import TerminationReason as Reason
 from trackway_common.ids import uuid7
 from trackway_proto.v1 import agent_service_pb2 as pb
@@ -118,6 +119,11 @@ async def test_nothing_is_left_of_actors_that_were_killed_either_way(stack: Stac
         ended = await stack.fact(e.AttemptEnded, 1)
         await asyncio.to_thread(killer.wait)
     assert ended.reason is Reason.UNKNOWN_KILL
+    # Of a death without a reason Ray knows no more than the process's end.
+    root = ended.evidence[0]
+    assert (root.role, root.authority) == (CausalRole.INITIATING, Authority.EXIT_STATUS)
+    assert "as Ray recorded it" in root.source
+    assert Authority.SUBSTRATE not in {seen.authority for seen in ended.evidence}
 
 
 async def test_the_next_attempt_gets_the_actors_and_a_written_off_one_loses_its_ranks(stack: Stack) -> None:

@@ -198,7 +198,9 @@ def accepted_facts(world: World) -> list[e.Fact]:
     return found
 
 
-async def test_what_the_agent_cannot_judge_ends_the_attempt_not_the_agent(world: World, caplog) -> None:
+async def test_what_the_agent_cannot_judge_ends_the_attempt_not_the_agent(
+    world: World, caplog: pytest.LogCaptureFixture
+) -> None:
     async with world.agent():
         await world.place()
         await world.fact(e.AttemptStarted)
