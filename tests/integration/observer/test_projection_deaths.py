@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import uuid
 from collections.abc import AsyncIterator
 
@@ -41,6 +42,19 @@ class DeathAt:
         self._left -= 1
         if self._left == 0:
             raise Died
+
+
+class Heard(logging.Handler):
+    """Tells when something was logged in this thread."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__()
+        self._message = message
+        self.heard = asyncio.Event()
+
+    def emit(self, record: logging.LogRecord) -> None:
+        if record.getMessage() == self._message:
+            self.heard.set()
 
 
 @pytest.fixture
@@ -109,12 +123,20 @@ async def test_each_range_counts_once_when_the_engine_dies_too(
 
 
 async def test_an_absent_engine_is_waited_for_and_nothing_is_lost(
-    server: ReadModelServer, log: InMemoryEventLog, peaceful: ClickHouse
+    server: ReadModelServer,
+    log: InMemoryEventLog,
+    peaceful: ClickHouse,
+    caplog: pytest.LogCaptureFixture,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     database = await opened(server)
     server.kill()
+    waits = Heard("projection waits")
+    projector = logging.getLogger("trackway_observer.projection.topic_projector")
+    caplog.set_level(logging.INFO, projector.name)
+    monkeypatch.setattr(projector, "handlers", [waits])
     projecting = asyncio.create_task(project(log, database))
-    await asyncio.sleep(0.5)
+    await waits.heard.wait()
     assert not projecting.done()
     await asyncio.to_thread(server.start)
     await projecting
