@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -226,6 +227,23 @@ def test_stop_gives_grace_then_kills(actor: RankActor, store: Path) -> None:
     assert (ended(found).signal, ended(found).stop_requested) == ("SIGKILL", True)
 
 
+def test_a_stop_after_the_end_did_not_bring_it_about(actor: RankActor, store: Path) -> None:
+    """The end takes long to tell: somebody still holds the trainer's output."""
+    code = "import os, signal, time; print('up', flush=True); time.sleep(600)"
+    actor.start(script_spec(store, {"train.py": code}))
+    wait_until(lambda: "up" in lines(records(actor)))
+    trainer = actor.ping().trainer_pid or 0
+    with Path(f"/proc/{trainer}/fd/1").open("wb"):
+        os.kill(trainer, signal.SIGSEGV)
+        wait_until(lambda: actor.ping().trainer_pid is None)
+        assert actor.ping().phase is RankPhase.RUNNING
+        actor.stop(5.0)
+        told_at_ms = time.time() * 1000
+    exited = ended(wait_for_end(actor))
+    assert (exited.signal, exited.stop_requested, exited.stopped_at_ms) == ("SIGSEGV", False, None)
+    assert exited.ended_at_ms <= told_at_ms
+
+
 def test_stop_before_the_process_begins_is_not_forgotten(actor: RankActor, store: Path) -> None:
     actor.start(script_spec(store, {"train.py": "import time; time.sleep(600)"}))
     actor.kill()
@@ -283,7 +301,7 @@ def test_drain_is_the_same_again_and_facts_stay(actor: RankActor, store: Path) -
         ({"entrypoint": Entrypoint(kind=EntrypointKind.COMMAND, argv=())}, "code"),
         ({"code_archive_digest": "sha256:" + "0" * 64}, "code"),
         ({"datasets": (DatasetInput(name="d", manifest_digest="sha256:" + "0" * 64),)}, "inputs"),
-        ({"store_url": "s3://bucket"}, "inputs"),
+        ({"store_url": "s3://bucket"}, "code"),
     ],
 )
 def test_trainer_that_never_ran_says_at_which_stage(

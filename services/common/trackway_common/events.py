@@ -340,7 +340,7 @@ class Limits:
     deadline_s: float | None = None
     """The same in seconds after the submission."""
     stall_s: float | None = None
-    """Without progress after the first step; 0: for ever. Default: 300 s of silence, or 1800 s without a step."""
+    """Without progress after the first step; 0: for ever. Default: 300 s idle, else 1800 s (several ranks: 540 s)."""
     first_step_s: float | None = None
     """Until the first step; 0: for ever. Default: 1800 s."""
 
@@ -691,6 +691,8 @@ class HostSeen:
     kernel_lines: tuple[str, ...] = ()
     """Lines since the rank's start that name one of its processes or a device."""
     devices: tuple[DeviceSeen, ...] = ()
+    last_oom_kill_at_ms: int | None = None
+    """When the memory cgroup counted the last kill; absent where none was counted, or where nobody knows."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -706,7 +708,7 @@ class RankExitSeen:
     last_step: int = 0
     peak_memory_bytes: int = 0
     stop_sent_at_ms: int | None = None
-    """When its agent told it to stop; absent when it did not."""
+    """When it was told to stop, by the clock of its node; absent when it ended of itself."""
     ended_at_ms: int = 0
     monotonic_ns: int = 0
     """The node's monotonic clock: orders ends on one node."""

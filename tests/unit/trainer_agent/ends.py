@@ -196,7 +196,27 @@ CASES: dict[str, tuple[tuple[Observation, ...], Reason, int | None]] = {
         Reason.STORAGE_FULL,
         0,
     ),
-    "data does not match": ((problem(LaunchStage.INPUTS, "a.txt differs"),), Reason.DATA_CORRUPT, 0),
+    "data does not match": (
+        (problem(LaunchStage.INPUTS, "CorruptLog: blob sha256:00 is damaged in the store"),),
+        Reason.DATA_CORRUPT,
+        0,
+    ),
+    "data is gone": ((problem(LaunchStage.INPUTS, "NotFound: a.txt does not exist"),), Reason.DATA_CORRUPT, 0),
+    "no rights to the data": (
+        (problem(LaunchStage.INPUTS, "PermissionError: [Errno 13] Permission denied"),),
+        Reason.LAUNCH_FAILED,
+        0,
+    ),
+    "checkpoint does not match": (
+        (problem(LaunchStage.RESUME, "CommandRejected: m.json is not what was committed: its digest differs"),),
+        Reason.CHECKPOINT_CORRUPT,
+        0,
+    ),
+    "no rights to restore a checkpoint": (
+        (problem(LaunchStage.RESUME, "PermissionError: [Errno 13] Permission denied"),),
+        Reason.LAUNCH_FAILED,
+        0,
+    ),
     "one rank finished, the other failed": ((clean(0), raised(1)), Reason.USER_CODE_ERROR, 1),
     "one rank finished, the other silent": ((clean(0), RankSilent(rank=1, at_ms=T0)), Reason.UNKNOWN, None),
     "nothing seen": ((), Reason.UNKNOWN, None),

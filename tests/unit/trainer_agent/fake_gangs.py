@@ -85,6 +85,7 @@ class FakeRank:
                 peak_memory_bytes=1 << 20,
                 oom_kills=0,
                 stop_requested=self.stop_requested,
+                stopped_at_ms=0 if self.stop_requested else None,
                 started_at_ms=0,
                 ended_at_ms=at_ms,
                 monotonic_ns=monotonic_ns,

@@ -128,6 +128,46 @@ CASES: dict[str, tuple[tuple[Observation, ...], Reason, Authority]] = {
         Reason.PREEMPTED_SPOT,
         Authority.SUBSTRATE,
     ),
+    "node announced as preempted, it failed before": (
+        (replace(LEAVING, at_ms=T0 + 5_000), raised(0), cascade(1)),
+        Reason.USER_CODE_ERROR,
+        Authority.ERROR_FILE,
+    ),
+    "node announced as preempted, another one failed": (
+        (replace(LEAVING, node="n2"), raised(0), cascade(1)),
+        Reason.USER_CODE_ERROR,
+        Authority.ERROR_FILE,
+    ),
+    "node announced as preempted, its data is bad": (
+        (LEAVING, raised(0, trackway_reason="DATA_CORRUPT"), cascade(1)),
+        Reason.DATA_CORRUPT,
+        Authority.ERROR_FILE,
+    ),
+    "node announced as preempted, its actor is gone": (
+        (LEAVING, RankLost(rank=0, node="n1", cause=SubstrateCause.NODE_DIED, text="", at_ms=T0 + 900), cascade(1)),
+        Reason.PREEMPTED_SPOT,
+        Authority.SUBSTRATE,
+    ),
+    "node announced as preempted, others lost it": (
+        (LEAVING, cascade(1)),
+        Reason.PREEMPTED_SPOT,
+        Authority.SUBSTRATE,
+    ),
+    "node announced as preempted, but cancelled": (
+        (LEAVING, CANCEL, stopped(0), stopped(1)),
+        Reason.CANCELLED_BY_USER,
+        Authority.OWN_INTENT,
+    ),
+    "killed soon after the cgroup's last kill": (
+        (ended(0, signal="SIGKILL", at=60_000, host=host(oom_kills=2, last_oom_kill_at_ms=T0 + 56_000)), cascade(1)),
+        Reason.HOST_OOM,
+        Authority.HOST,
+    ),
+    "killed long after the cgroup's last kill": (
+        (ended(0, signal="SIGKILL", at=60_000, host=host(oom_kills=2, last_oom_kill_at_ms=T0 + 8_000)), cascade(1)),
+        Reason.UNKNOWN_KILL,
+        Authority.EXIT_STATUS,
+    ),
     "node announced as preempted, all finished": (
         (LEAVING, clean(0), clean(1)),
         Reason.COMPLETED,
@@ -167,6 +207,14 @@ def test_evidence_says_whether_it_is_for_or_against():
         "rank 1 error file": Stance.CONTRADICTS,
         "rank 1 exit status": Stance.NEUTRAL,
     }
+
+
+def test_a_kernel_kill_long_before_the_end_says_nothing_of_it():
+    early = host(oom_kills=2, last_oom_kill_at_ms=T0 + 8_000)
+    verdict = classify(1, (ended(0, signal="SIGKILL", at=60_000, host=early),))
+    (counted,) = (one for one in verdict.evidence if one.source == "rank 0 memory cgroup")
+    assert counted.stance is Stance.NEUTRAL
+    assert counted.excerpt == "oom_kill counted 2 while it ran, the last 52 s before its end; peak 0 MiB"
 
 
 def test_what_followed_alike_on_many_ranks_is_told_once():

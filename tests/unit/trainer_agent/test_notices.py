@@ -30,7 +30,9 @@ async def test_what_a_program_says_while_its_node_goes_is_collateral(
         await world.fact(e.AttemptStarted)
         world.gangs.leaving = leaving
         await noticed(world)
-        world.rank(0).exit(1, error=replace(reset_by_peer(), exception_type="torch.OutOfMemoryError", message="CUDA"))
+        now_ms = int(world.clock.now().timestamp() * 1000)
+        said = replace(reset_by_peer(now_ms), exception_type="torch.OutOfMemoryError", message="CUDA")
+        world.rank(0).exit(1, error=said, at_ms=now_ms)
         ended = await world.fact(e.AttemptEnded)
     assert ended.reason is reason
 

@@ -3,7 +3,13 @@
 from __future__ import annotations
 
 import pytest
-from trackway_trainer_agent.worker.progress import BUSY_STALL_S, FIRST_STEP_S, STALL_S, Progress
+from trackway_trainer_agent.worker.progress import (
+    BUSY_STALL_OF_MANY_S,
+    BUSY_STALL_S,
+    FIRST_STEP_S,
+    STALL_S,
+    Progress,
+)
 from trackway_trainer_agent.worker.rank_spec import Patience
 
 
@@ -67,6 +73,26 @@ def test_by_default_one_that_prints_or_computes_has_longer(watch: Watch):
     late = progress.overdue()
     assert late is not None
     assert (late.limit_s, late.silent_s) == (BUSY_STALL_S, pytest.approx(1801))
+
+
+NCCL_WATCHDOG_S = 600.0
+"""torch.distributed's default for NCCL."""
+
+
+def test_one_of_many_that_is_busy_is_found_before_the_watchdog_of_nccl_ends_it(watch: Watch):
+    progress = Progress(watch)
+    progress.begin(Patience(), world_size=2)
+    progress.spoke()
+    progress.stepped()
+    for _ in range(5):
+        watch.now_s += 100
+        progress.active()
+        assert progress.overdue() is None
+    watch.now_s += 50
+    progress.active()
+    late = progress.overdue()
+    assert late is not None
+    assert late.limit_s == BUSY_STALL_OF_MANY_S < NCCL_WATCHDOG_S
 
 
 def test_a_checkpoint_is_progress_too(watch: Watch):

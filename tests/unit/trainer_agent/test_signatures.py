@@ -22,7 +22,8 @@ ERRORS = {
     "device i/o": "OSError: [Errno 116] Stale file handle: '/mnt/data/a'",
     "object store": "botocore.exceptions.ClientError: An error occurred (503) ... Service Unavailable",
     "device hardware": "RuntimeError: CUDA error: uncorrectable ECC error encountered",
-    "device gone": "RuntimeError: GPU has fallen off the bus",
+    "device gone": "torch.AcceleratorError: CUDA error: CUDA-capable device(s) is/are busy or unavailable",
+    "kernel crash": "torch.AcceleratorError: CUDA error: unspecified launch failure",
     "anomaly mode": "RuntimeError: Function 'MulBackward0' returned nan values in its 0th output.",
     "floating point": "FloatingPointError: overflow encountered in multiply",
     "loss guard": "ValueError: training stopped: loss became NaN at step 12",
@@ -74,6 +75,28 @@ def test_every_row_has_an_example_that_it_is_the_first_to_match(name: str):
 )
 def test_what_only_looks_like_a_signature_is_none(text: str):
     assert of_error(text) is None
+
+
+XID_LINES = {
+    "NVRM: Xid (PCI:0000:3b:00): 79, pid=4711, GPU has fallen off the bus.": Reason.DEVICE_HARDWARE,
+    "NVRM: Xid (PCI:0000:3b:00): 48, pid=13, DBE (double bit error)": Reason.DEVICE_HARDWARE,
+    "NVRM: Xid (PCI:0000:48:00): 13, pid=4711, Graphics SM Warp Exception": None,
+    "NVRM: Xid (PCI:0000:3b:00): 31, pid=79, MMU Fault": None,
+}
+
+
+@pytest.mark.parametrize("line", XID_LINES)
+def test_an_xid_is_its_number_not_a_bus_or_a_process(line: str):
+    found = of_line(line)
+    assert (found.reason if found is not None else None) is XID_LINES[line]
+
+
+def test_a_crash_of_the_users_kernel_is_no_fault_of_the_device():
+    crash = of_error("torch.AcceleratorError: CUDA error: unspecified launch failure")
+    busy = of_error("RuntimeError: CUDA error: CUDA-capable device(s) is/are busy or unavailable")
+    assert crash is not None
+    assert busy is not None
+    assert (crash.reason, busy.reason) == (Reason.PROCESS_CRASH, Reason.DEVICE_HARDWARE)
 
 
 def test_advice_about_memory_is_not_read_from_lines_of_other_kinds():

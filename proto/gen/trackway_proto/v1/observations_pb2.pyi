@@ -201,12 +201,15 @@ class HostSeen(_message.Message):
     FILESYSTEMS_FIELD_NUMBER: _builtins.int
     KERNEL_LINES_FIELD_NUMBER: _builtins.int
     DEVICES_FIELD_NUMBER: _builtins.int
+    LAST_OOM_KILL_AT_MS_FIELD_NUMBER: _builtins.int
     oom_kills: _builtins.int
     """Kills that the memory cgroup counted while the rank ran; absent where nobody counts."""
     memory_bound_bytes: _builtins.int
     """Bound that the rank's own memory had; 0: none."""
     killed_over_bound_bytes: _builtins.int
     """What it used when its actor killed it for going over the bound; 0: it did not."""
+    last_oom_kill_at_ms: _builtins.int
+    """When the memory cgroup counted the last kill; absent where none was counted, or where nobody knows."""
     @_builtins.property
     def filesystems(self) -> _containers.RepeatedCompositeFieldContainer[Global___FilesystemSeen]: ...
     @_builtins.property
@@ -224,13 +227,19 @@ class HostSeen(_message.Message):
         filesystems: _abc.Iterable[Global___FilesystemSeen] | None = ...,
         kernel_lines: _abc.Iterable[_builtins.str] | None = ...,
         devices: _abc.Iterable[Global___DeviceSeen] | None = ...,
+        last_oom_kill_at_ms: _builtins.int | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_oom_kills", b"_oom_kills", "oom_kills", b"oom_kills"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_last_oom_kill_at_ms", b"_last_oom_kill_at_ms", "_oom_kills", b"_oom_kills", "last_oom_kill_at_ms", b"last_oom_kill_at_ms", "oom_kills", b"oom_kills"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_oom_kills", b"_oom_kills", "devices", b"devices", "filesystems", b"filesystems", "kernel_lines", b"kernel_lines", "killed_over_bound_bytes", b"killed_over_bound_bytes", "memory_bound_bytes", b"memory_bound_bytes", "oom_kills", b"oom_kills"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_last_oom_kill_at_ms", b"_last_oom_kill_at_ms", "_oom_kills", b"_oom_kills", "devices", b"devices", "filesystems", b"filesystems", "kernel_lines", b"kernel_lines", "killed_over_bound_bytes", b"killed_over_bound_bytes", "last_oom_kill_at_ms", b"last_oom_kill_at_ms", "memory_bound_bytes", b"memory_bound_bytes", "oom_kills", b"oom_kills"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__last_oom_kill_at_ms: _TypeAlias = _typing.Literal["last_oom_kill_at_ms"]  # noqa: Y015
+    _WhichOneofArgType__last_oom_kill_at_ms: _TypeAlias = _typing.Literal["_last_oom_kill_at_ms", b"_last_oom_kill_at_ms"]  # noqa: Y015
     _WhichOneofReturnType__oom_kills: _TypeAlias = _typing.Literal["oom_kills"]  # noqa: Y015
     _WhichOneofArgType__oom_kills: _TypeAlias = _typing.Literal["_oom_kills", b"_oom_kills"]  # noqa: Y015
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__last_oom_kill_at_ms) -> _WhichOneofReturnType__last_oom_kill_at_ms | None: ...
+    @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__oom_kills) -> _WhichOneofReturnType__oom_kills | None: ...
 
 Global___HostSeen: _TypeAlias = HostSeen  # noqa: Y015
@@ -261,7 +270,7 @@ class RankExitSeen(_message.Message):
     last_step: _builtins.int
     peak_memory_bytes: _builtins.int
     stop_sent_at_ms: _builtins.int
-    """When its agent told it to stop; absent when it did not."""
+    """When it was told to stop, by the clock of its node; absent when it ended of itself."""
     ended_at_ms: _builtins.int
     monotonic_ns: _builtins.int
     """The node's monotonic clock: orders ends on one node."""

@@ -413,7 +413,7 @@ class Limits(_message.Message):
     deadline_s: _builtins.float
     """The same in seconds after the submission."""
     stall_s: _builtins.float
-    """Without progress after the first step; 0: for ever. Default: 300 s of silence, or 1800 s without a step."""
+    """Without progress after the first step; 0: for ever. Default: 300 s idle, else 1800 s (several ranks: 540 s)."""
     first_step_s: _builtins.float
     """Until the first step; 0: for ever. Default: 1800 s."""
     @_builtins.property

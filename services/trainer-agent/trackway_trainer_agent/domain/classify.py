@@ -18,7 +18,7 @@ from trackway_trainer_agent.domain.findings import Finding, fingerprint
 from trackway_trainer_agent.domain.observations import Observation, RankExit
 from trackway_trainer_agent.domain.reading import findings_of
 
-VERSION = "2026-11-4"
+VERSION = "2026-11-5"
 """Raised with every change that can give another reason for the same observations."""
 MAX_EVIDENCE = 64
 """Evidence of thousands of ranks repeats itself; the receipt stays far below one commit's limit."""
@@ -53,12 +53,28 @@ def classify(world_size: int, observations: Sequence[Observation]) -> Classifica
 
 
 def _root(findings: Sequence[Finding]) -> Finding | None:
-    candidates = [finding for finding in findings if finding.reason and finding.role is CausalRole.INITIATING]
+    initiating = [finding for finding in findings if finding.reason and finding.role is CausalRole.INITIATING]
+    notices = sorted((finding for finding in initiating if finding.announced), key=lambda notice: notice.at_ms)
+    root = _weightiest([finding for finding in initiating if not finding.announced])
+    explaining = notices if root is None else [notice for notice in notices if _explains(notice, root)]
+    if explaining:
+        return explaining[0]
+    consequences = [finding for finding in findings if finding.reason and finding.role is CausalRole.CASCADE]
+    return root or _first(consequences)
+
+
+def _weightiest(candidates: Sequence[Finding]) -> Finding | None:
     decisive = [finding for finding in candidates if finding.decisive]
     if decisive:
         return min(decisive, key=lambda finding: (_authority(finding), finding.at_ms))
-    consequences = [finding for finding in findings if finding.reason and finding.role is CausalRole.CASCADE]
-    return _first(candidates or consequences)
+    return _first(candidates)
+
+
+def _explains(notice: Finding, failure: Finding) -> bool:
+    """A node that goes explains what fails on it from then on, but not what was wrong with the data."""
+    assert failure.reason is not None
+    came_after = failure.node == notice.node and failure.at_ms >= notice.at_ms
+    return came_after and policy_of(failure.reason).domain is not FailureDomain.DATA
 
 
 def _first(findings: Sequence[Finding]) -> Finding | None:

@@ -54,7 +54,7 @@ class Finding:
     by_rule: bool = False
     """The run's own spec says so."""
     announced: bool = False
-    """It was only going to happen: nothing, where every rank finished all the same."""
+    """It was only going to happen: it explains failures of its node, and no more."""
     decisive: bool = False
     """Outranks what ranks say of themselves, whenever it happened."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import PurePath
 
 from trackway_common.events import Authority, CausalRole
@@ -17,6 +18,8 @@ _LIBRARIES = ("site-packages", "dist-packages", "lib/python")
 def hang_findings(seen: Hang) -> tuple[Finding, ...]:
     """The root first, then where each other rank stood."""
     waiting = tuple(one for one in seen.ranks if waits_in_collective(one.frames))
+    if not waiting:
+        waiting = _most_wait_alike(seen.ranks)
     missing = tuple(one for one in seen.ranks if one not in waiting)
     blamed = _blamed(waiting, missing)
     reason = Reason.COLLECTIVE_TIMEOUT if waiting else Reason.STALLED
@@ -28,7 +31,7 @@ def hang_findings(seen: Hang) -> tuple[Finding, ...]:
         excerpt=_excerpt(at),
         at_ms=seen.at_ms,
         reason=reason,
-        confidence=_confidence(at, missing if waiting else seen.ranks),
+        confidence=_confidence(at, waiting, missing if waiting else seen.ranks),
         cause=_cause(seen, waiting, blamed),
         fingerprint=fingerprint(reason.value, *_place(at)),
         rank=None if blamed is None else blamed.rank,
@@ -36,7 +39,7 @@ def hang_findings(seen: Hang) -> tuple[Finding, ...]:
         decisive=True,
         blob_digest=at.stacks_digest,
     )
-    return (root, *(_other(seen, one) for one in seen.ranks if one is not at))
+    return (root, *(_other(seen, one, waits=one in waiting) for one in seen.ranks if one is not at))
 
 
 def waits_in_collective(frames: tuple[Frame, ...]) -> bool:
@@ -51,6 +54,31 @@ def waits_in_collective(frames: tuple[Frame, ...]) -> bool:
     return in_torch or innermost.function == "_engine_run_backward"
 
 
+def _most_wait_alike(ranks: tuple[StuckRank, ...]) -> tuple[StuckRank, ...]:
+    """More than half of the ranks, at one call that may wait for a device, while others stand elsewhere; else nobody.
+
+    On a device a collective only is enqueued: a rank waits for it where it next needs a result, as in ``loss.item()``,
+    which has no frame of its own.
+    """
+    places = Counter(place for one in ranks if (place := _waits_on_device(one.frames)) is not None)
+    if not places:
+        return ()
+    [(common, count)] = places.most_common(1)
+    if count == len(ranks) or 2 * count <= len(ranks):
+        return ()
+    return tuple(one for one in ranks if _waits_on_device(one.frames) == common)
+
+
+def _waits_on_device(frames: tuple[Frame, ...]) -> Frame | None:
+    """The user's innermost frame, where it calls native code itself or through torch; torch's loaders wait for data."""
+    if not frames:
+        return None
+    innermost = frames[-1].file
+    in_torch = "/torch/" in innermost and "/torch/utils/data/" not in innermost
+    own = _own(frames)
+    return own[-1] if own and (own[-1] is frames[-1] or in_torch) else None
+
+
 def _blamed(waiting: tuple[StuckRank, ...], missing: tuple[StuckRank, ...]) -> StuckRank | None:
     """Whoever did not come; among equals the one that is furthest behind; nobody when all are alike."""
     suspects = missing or waiting
@@ -61,9 +89,9 @@ def _blamed(waiting: tuple[StuckRank, ...], missing: tuple[StuckRank, ...]) -> S
     return first if alone and not (waiting and len(waiting) == 1) else None
 
 
-def _confidence(at: StuckRank, suspects: tuple[StuckRank, ...]) -> float:
+def _confidence(at: StuckRank, waiting: tuple[StuckRank, ...], suspects: tuple[StuckRank, ...]) -> float:
     """High where the stacks say where it stands and nobody else could be meant."""
-    if not at.frames:
+    if not at.frames or not all(waits_in_collective(one.frames) for one in waiting):
         return 0.6
     return 0.9 if len(suspects) == 1 else 0.8
 
@@ -94,9 +122,12 @@ def _standing(one: StuckRank) -> str:
 
 def _telling(frames: tuple[Frame, ...]) -> Frame | None:
     """The innermost frame of the user's own code, else the innermost of all."""
-    own = [frame for frame in frames if not any(library in frame.file for library in _LIBRARIES)]
-    shown = own or list(frames)
+    shown = _own(frames) or frames
     return shown[-1] if shown else None
+
+
+def _own(frames: tuple[Frame, ...]) -> tuple[Frame, ...]:
+    return tuple(frame for frame in frames if not any(library in frame.file for library in _LIBRARIES))
 
 
 def _place(one: StuckRank) -> tuple[str, ...]:
@@ -104,9 +135,9 @@ def _place(one: StuckRank) -> tuple[str, ...]:
     return () if frame is None else (PurePath(frame.file).name, frame.function)
 
 
-def _other(seen: Hang, one: StuckRank) -> Finding:
+def _other(seen: Hang, one: StuckRank, *, waits: bool) -> Finding:
     return Finding(
-        role=CausalRole.CASCADE if waits_in_collective(one.frames) else CausalRole.UNKNOWN,
+        role=CausalRole.CASCADE if waits else CausalRole.UNKNOWN,
         authority=Authority.HOST,
         source=_source(one),
         excerpt=_excerpt(one),

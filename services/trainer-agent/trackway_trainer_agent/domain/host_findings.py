@@ -15,6 +15,8 @@ from trackway_trainer_agent.domain.signatures import of_line
 
 FULL_BYTES = 1 << 20
 """A filesystem with less room is full: a page and its metadata need some."""
+KILL_BEFORE_END_MS = 5_000
+"""A kernel kill that ends a rank ends it by then; torch's DataLoader looks after its workers every 5 s."""
 _KERNEL_KILL = re.compile(
     r"Out of memory: Killed process|Memory cgroup out of memory|oom-kill:|oom_reaper", re.IGNORECASE
 )
@@ -54,12 +56,14 @@ def _cgroup(seen: RankExit) -> Iterator[Finding]:
     kills = seen.host.oom_kills
     if kills is None:
         return
-    confirmed = kills > 0 and was_killed(seen)
+    apart_ms = _apart_ms(seen)
+    confirmed = kills > 0 and was_killed(seen) and apart_ms <= KILL_BEFORE_END_MS
     peak = f"peak {seen.peak_memory_bytes >> _MIB} MiB"
+    when = f", the last {apart_ms / 1000:.0f} s before its end" if apart_ms > KILL_BEFORE_END_MS else ""
     finding = _finding(
         seen,
         source="memory cgroup",
-        excerpt=f"oom_kill counted {kills} while it ran; {peak}" + ("" if kills else "; speaks against HOST_OOM"),
+        excerpt=f"oom_kill counted {kills} while it ran{when}; {peak}" + ("" if kills else "; speaks against HOST_OOM"),
         reason=Reason.HOST_OOM if confirmed else None,
         confidence=0.95,
         cause=f"The kernel killed rank {seen.rank} on {seen.node} because its memory cgroup was full ({peak}).",
@@ -67,6 +71,12 @@ def _cgroup(seen: RankExit) -> Iterator[Finding]:
         against=frozenset() if kills else frozenset({Reason.HOST_OOM}),
     )
     yield finding
+
+
+def _apart_ms(seen: RankExit) -> int:
+    """From the last kill to the end; 0 where nobody knows when it was."""
+    killed_at_ms = seen.host.last_oom_kill_at_ms
+    return 0 if killed_at_ms is None else seen.ended_at_ms - killed_at_ms
 
 
 def _kernel_log(seen: RankExit) -> Iterator[Finding]:

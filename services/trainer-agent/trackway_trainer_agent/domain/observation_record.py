@@ -155,6 +155,7 @@ def _error_again(kept: e.ErrorSeen) -> ErrorSeen:
 def _host(seen: HostFacts) -> e.HostSeen:
     return e.HostSeen(
         oom_kills=seen.oom_kills,
+        last_oom_kill_at_ms=seen.last_oom_kill_at_ms,
         memory_bound_bytes=seen.memory_bound_bytes,
         killed_over_bound_bytes=seen.killed_over_bound_bytes,
         filesystems=tuple(
@@ -169,6 +170,7 @@ def _host(seen: HostFacts) -> e.HostSeen:
 def _host_again(kept: e.HostSeen) -> HostFacts:
     return HostFacts(
         oom_kills=kept.oom_kills,
+        last_oom_kill_at_ms=kept.last_oom_kill_at_ms,
         memory_bound_bytes=kept.memory_bound_bytes,
         killed_over_bound_bytes=kept.killed_over_bound_bytes,
         filesystems=tuple(

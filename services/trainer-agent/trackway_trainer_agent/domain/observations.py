@@ -70,6 +70,8 @@ class HostFacts:
 
     oom_kills: int | None = None
     """Kills that the memory cgroup counted while the rank ran; absent where nobody counts."""
+    last_oom_kill_at_ms: int | None = None
+    """When it counted the last of them; absent where none was counted, or where nobody knows."""
     memory_bound_bytes: int = 0
     """Bound that the rank's own memory had; 0: none."""
     killed_over_bound_bytes: int = 0
@@ -107,7 +109,7 @@ class RankExit:
     host: HostFacts = HostFacts()
     rule: RuleHit | None = None
     stop_sent_at_ms: int | None = None
-    """When this agent told it to stop; absent when it did not."""
+    """When it was told to stop, by the clock of its node; absent when it ended of itself."""
     ended_at_ms: int = 0
     monotonic_ns: int = 0
     """The node's monotonic clock: orders ends on one node."""

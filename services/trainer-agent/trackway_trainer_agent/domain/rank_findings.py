@@ -80,6 +80,7 @@ def _explains_itself(seen: RankExit, finding: Finding) -> bool:
 
 
 def _failed_before_stop(seen: RankExit) -> bool:
+    """Both moments are of one clock, the node's."""
     return seen.error is not None and seen.stop_sent_at_ms is not None and seen.error.at_ms < seen.stop_sent_at_ms
 
 

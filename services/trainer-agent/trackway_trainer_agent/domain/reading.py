@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import assert_never
 
 from trackway_common.events import Authority, CausalRole
@@ -29,10 +30,15 @@ _OF_STAGE = {
     LaunchStage.PLACE: Reason.LAUNCH_FAILED,
     LaunchStage.PLAN: Reason.LAUNCH_FAILED,
     LaunchStage.CODE: Reason.LAUNCH_FAILED,
-    LaunchStage.INPUTS: Reason.DATA_CORRUPT,
-    LaunchStage.RESUME: Reason.CHECKPOINT_CORRUPT,
+    LaunchStage.INPUTS: Reason.LAUNCH_FAILED,
+    LaunchStage.RESUME: Reason.LAUNCH_FAILED,
     LaunchStage.EXECUTE: Reason.CONFIG_INVALID,
 }
+_OF_DAMAGE = {LaunchStage.INPUTS: Reason.DATA_CORRUPT, LaunchStage.RESUME: Reason.CHECKPOINT_CORRUPT}
+_DAMAGE = re.compile(
+    r"^(NotFound|CorruptLog): |\bis damaged\b|is not what was committed|digest differs|is the manifest of\b"
+)
+"""What the store says of bytes that are gone or not the ones that were written; anything else may go well next time."""
 _OF_SUBSTRATE = {
     SubstrateCause.NODE_DIED: Reason.NODE_LOST,
     SubstrateCause.PREEMPTED: Reason.PREEMPTED_SPOT,
@@ -144,11 +150,14 @@ def _launch_reason(seen: LaunchProblem) -> Reason:
     if seen.reason is not None:
         return seen.reason
     signature = of_error(seen.message)
-    return signature.reason if signature is not None else _OF_STAGE[seen.stage]
+    if signature is not None:
+        return signature.reason
+    damaged = seen.stage in _OF_DAMAGE and _DAMAGE.search(seen.message) is not None
+    return _OF_DAMAGE[seen.stage] if damaged else _OF_STAGE[seen.stage]
 
 
 def _leaving(seen: NodeLeaving) -> Finding:
-    """An announcement: whatever ranks of that node say afterwards comes of it."""
+    """An announcement: what fails on that node afterwards comes of it."""
     reason = _OF_SUBSTRATE[seen.cause]
     return Finding(
         role=CausalRole.INITIATING,
@@ -163,7 +172,6 @@ def _leaving(seen: NodeLeaving) -> Finding:
         rank=min(seen.ranks, default=None),
         node=seen.node,
         announced=True,
-        decisive=True,
     )
 
 

@@ -129,14 +129,19 @@ TABLE: tuple[Signature, ...] = (
         "device hardware",
         Reason.DEVICE_HARDWARE,
         r"uncorrectable (NVLink|ECC)",
-        r"\bXid\b.*\b(48|63|64|74|79|94|95|119)\b",
+        # The number behind the device: its address and a process id may hold the same digits.
+        r"Xid \(PCI:[^)]*\): (48|63|64|74|79|94|95|119)\b",
     ),
     _row(
         "device gone",
         Reason.DEVICE_HARDWARE,
         r"GPU has fallen off the bus",
-        r"CUDA error: (device|unspecified) (unavailable|launch failure)",
+        r"CUDA error: device unavailable",
+        # A device that nobody else may use now: the next attempt goes to another node.
+        r"CUDA-capable device\(s\) is/are busy or unavailable",
     ),
+    # A kernel read or wrote where nothing is: CUDA's segmentation fault.
+    _row("kernel crash", Reason.PROCESS_CRASH, r"CUDA error: unspecified launch failure"),
     # Numbers: torch's anomaly mode, Python's and numpy's own, and what people write in their guards.
     _error("anomaly mode", Reason.NUMERIC_DIVERGENCE, r"returned nan values in its \d+th output"),
     _error("floating point", Reason.NUMERIC_DIVERGENCE, r"^FloatingPointError\b"),

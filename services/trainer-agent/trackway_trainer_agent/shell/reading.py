@@ -22,7 +22,7 @@ from trackway_trainer_agent.domain.saves import PartCaptured, PartFailed, PartPe
 from trackway_trainer_agent.worker import records
 
 
-def rank_exit(rank: int, host: str, seen: records.TrainerExited, stop_sent_at_ms: int | None) -> RankExit:
+def rank_exit(rank: int, host: str, seen: records.TrainerExited) -> RankExit:
     """How a rank's program ended."""
     return RankExit(
         rank=rank,
@@ -35,8 +35,8 @@ def rank_exit(rank: int, host: str, seen: records.TrainerExited, stop_sent_at_ms
         peak_memory_bytes=seen.peak_memory_bytes,
         host=_host(seen),
         rule=_rule(seen.rule) if seen.rule is not None else None,
-        # Told to stop by an agent before this one: then everything it said came after.
-        stop_sent_at_ms=(stop_sent_at_ms or 0) if seen.stop_requested else None,
+        # By the clock that also dates its error: the agent's may be another.
+        stop_sent_at_ms=seen.stopped_at_ms,
         ended_at_ms=seen.ended_at_ms,
         monotonic_ns=seen.monotonic_ns,
     )
@@ -115,6 +115,7 @@ def _host(seen: records.TrainerExited) -> HostFacts:
     host = seen.host
     return HostFacts(
         oom_kills=seen.oom_kills,
+        last_oom_kill_at_ms=seen.last_oom_kill_at_ms,
         memory_bound_bytes=host.memory_bound_bytes,
         killed_over_bound_bytes=host.killed_over_bound_bytes,
         filesystems=tuple(

@@ -147,7 +147,7 @@ class Recorder:
     def _ended(self, rank: int, seen: records.TrainerExited) -> None:
         self.testimony.ended(rank, seen)
         host = self._watched.hosts[rank]
-        self._observe(rank, rank_exit(rank, host, seen, self._reflexes.stop_sent_at_ms))
+        self._observe(rank, rank_exit(rank, host, seen))
 
     def _measured(self, rank: int, number: int, seen: records.Telemetry) -> None:
         match seen:

@@ -39,8 +39,6 @@ class Reflexes:
         self._changed = asyncio.Event()
         self._ordered: StopOrder | None = None
         self._hung = False
-        self.stop_sent_at_ms: int | None = None
-        """When the ranks that still ran were told to stop."""
         self.intent: StopOrdered | None = None
         """The order that ranks were stopped for; absent when it came after all had ended."""
 
@@ -92,7 +90,6 @@ class Reflexes:
         self._window = stop_ordered(self._window, now_s=self._clock.monotonic(), grace_s=grace_s)
 
     async def _stop(self, ranks: tuple[int, ...], grace_s: float) -> None:
-        self.stop_sent_at_ms = self.stop_sent_at_ms or self._now_ms()
         log.info("ranks told to stop", extra={"gang": str(self._gang), "ranks": list(ranks)})
         await asyncio.gather(*(self._stop_rank(rank, grace_s) for rank in ranks))
 

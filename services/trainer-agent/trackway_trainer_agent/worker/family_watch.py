@@ -6,12 +6,12 @@ import logging
 import threading
 import time
 from collections.abc import Callable
-from pathlib import Path
 
 import psutil
-from trackway_common.oom_counter import oom_counter, oom_kills_of
+from trackway_common.oom_counter import oom_counter
 
 from trackway_trainer_agent.worker.host_report import shared_memory_of
+from trackway_trainer_agent.worker.oom_counts import OomCounts
 from trackway_trainer_agent.worker.records import FilesystemState
 
 logger = logging.getLogger(__name__)
@@ -28,14 +28,21 @@ PIDS_KEPT = 10_000
 class FamilyWatch:
     """A thread; ``over`` is called once, from it, when the family uses more memory than its bound."""
 
-    def __init__(self, pid: int, *, bound_bytes: int, over: Callable[[int], None], period_s: float = PERIOD_S) -> None:
+    def __init__(
+        self,
+        pid: int,
+        *,
+        bound_bytes: int,
+        over: Callable[[int], None],
+        ooms: OomCounts,
+        period_s: float = PERIOD_S,
+    ) -> None:
         self._pid = pid
         self._bound_bytes = bound_bytes
         self._over = over
         self._period_s = period_s
         self._stop = threading.Event()
-        self._counted: dict[Path, tuple[int, int]] = {}
-        """Per counter file: kills at first sight, and at last sight."""
+        self._ooms = ooms
         self.pids: set[int] = {pid}
         """Every process of the family that was ever seen."""
         self.killed_at_bytes = 0
@@ -49,21 +56,13 @@ class FamilyWatch:
         """End it and wait for it."""
         self._stop.set()
         self._thread.join()
-        for counter in list(self._counted):
-            self._count(counter)
-
-    @property
-    def oom_kills(self) -> int | None:
-        """Kills that the family's cgroups counted since it was first seen in them; ``None`` where nobody counts."""
-        if not self._counted:
-            return None
-        return max(last - first for first, last in self._counted.values())
+        self._ooms.count_all()
 
     def _run(self) -> None:
         begun_at_s = looked_at_s = time.monotonic()
         while not self._stop.wait(self._pause_s(time.monotonic() - begun_at_s)):
             if (counter := oom_counter(self._pid)) is not None:
-                self._count(counter)
+                self._ooms.count(counter)
             if time.monotonic() - looked_at_s >= self._period_s:
                 self._look()
                 looked_at_s = time.monotonic()
@@ -77,15 +76,10 @@ class FamilyWatch:
         if len(self.pids) < PIDS_KEPT:
             self.pids.update(process.pid for process in family)
         for counter in {found for process in family if (found := oom_counter(process.pid)) is not None}:
-            self._count(counter)
+            self._ooms.count(counter)
+        self._ooms.count_all()
         if self._bound_bytes and not self.killed_at_bytes:
             self._check(family)
-
-    def _count(self, counter: Path) -> None:
-        kills = oom_kills_of(counter)
-        if kills is not None:
-            first, _ = self._counted.get(counter, (kills, kills))
-            self._counted[counter] = (first, kills)
 
     def _check(self, family: list[psutil.Process]) -> None:
         if sum(_resident(process) for process in family) <= self._bound_bytes:

@@ -6,12 +6,13 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
-from trackway_common.oom_counter import oom_kills
+from trackway_common.oom_counter import oom_counter
 
 from trackway_trainer_agent.worker.device_health import DeviceHealth
 from trackway_trainer_agent.worker.family_watch import FamilyWatch
 from trackway_trainer_agent.worker.host_report import filesystems
 from trackway_trainer_agent.worker.kernel_log import KernelLog
+from trackway_trainer_agent.worker.oom_counts import OomCounts
 from trackway_trainer_agent.worker.rank_spec import RankSpec
 from trackway_trainer_agent.worker.records import HostReport
 
@@ -23,12 +24,14 @@ class HostWatch:
         self._bound_bytes = spec.memory_bytes
         self._kernel_log = KernelLog()
         self._devices = DeviceHealth(_own_devices(spec))
-        self._ooms_before = oom_kills(os.getpid())
+        self._ooms = OomCounts()
+        if (counter := oom_counter(os.getpid())) is not None:
+            self._ooms.count(counter)
         self._family: FamilyWatch | None = None
 
     def follow(self, pid: int, kill: Callable[[], None]) -> None:
         """Watch this trainer; ``kill`` it when it goes over its bound."""
-        self._family = FamilyWatch(pid, bound_bytes=self._bound_bytes, over=lambda used: kill())
+        self._family = FamilyWatch(pid, bound_bytes=self._bound_bytes, over=lambda used: kill(), ooms=self._ooms)
 
     def finish(self) -> None:
         """Look a last time."""
@@ -38,12 +41,12 @@ class HostWatch:
     @property
     def oom_kills(self) -> int | None:
         """Kills that the actor's cgroup or the trainer's counted meanwhile; ``None`` where nobody counts."""
-        now = oom_kills(os.getpid())
-        known = now is not None and self._ooms_before is not None
-        counts = [(now or 0) - (self._ooms_before or 0)] if known else []
-        if self._family is not None and self._family.oom_kills is not None:
-            counts.append(self._family.oom_kills)
-        return max(counts, default=None)
+        return self._ooms.kills
+
+    @property
+    def last_oom_kill_at_ms(self) -> int | None:
+        """When the last of them was seen to be counted."""
+        return self._ooms.last_at_ms
 
     def report(self, scratch: Path) -> HostReport:
         """What to tell."""

@@ -8,7 +8,8 @@ then obeys one-letter orders on the control pipe. The end of that pipe means tha
 Usage: launcher.py CONTROL_FD STATUS_FD WORKING_FOLDER PROGRAM [ARGUMENT …]
 Orders on CONTROL_FD: ``T`` terminates the trainer's process group, ``S`` asks it for its stacks (SIGUSR2),
 ``K`` or the end of the pipe kills every descendant.
-Lines on STATUS_FD: ``started PID``, or ``failed ERRNO``; then ``ended WAIT_STATUS PEAK_RSS_KIB``.
+Lines on STATUS_FD: ``started PID``, or ``failed ERRNO``; then ``ended WAIT_STATUS PEAK_RSS_KIB`` as soon as the trainer
+ended, and ``gone`` once none of its descendants is left.
 """
 
 import ctypes
@@ -40,11 +41,20 @@ def main() -> int:
     # The trainer holds the output pipes now; a copy here would keep them open after its end.
     _point_at_null(0, 1, 2)
     ended = _obey_until_end(control, wakeup, trainer)
+    if ended is not None:
+        _tell(status, b"ended %d %d\n" % ended)
     _kill_descendants()
     if ended is None:
         return 1
-    os.write(status, b"ended %d %d\n" % ended)
+    _tell(status, b"gone\n")
     return 0
+
+
+def _tell(status: int, line: bytes) -> None:
+    try:
+        os.write(status, line)
+    except BrokenPipeError:
+        pass  # The actor is gone; what is left below must die all the same.
 
 
 def _wakeup_pipe() -> int:

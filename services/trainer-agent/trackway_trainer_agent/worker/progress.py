@@ -12,10 +12,12 @@ from trackway_trainer_agent.worker.rank_spec import Patience
 from trackway_trainer_agent.worker.records import Overdue
 
 STALL_S = 300.0
-"""Default for a trainer that does nothing at all: no step, no line, no CPU; below torch's own limits for collectives
-(600 s with NCCL), whose end tells less than stacks do."""
+"""Default for a trainer that does nothing at all: no step, no line, no CPU."""
 BUSY_STALL_S = 1800.0
 """Default for one that prints or computes but takes no step: it may be evaluating."""
+BUSY_STALL_OF_MANY_S = 540.0
+"""The same where there are several ranks: a rank that waits for a device is busy too, and NCCL's watchdog ends it after
+600 s, which tells less than stacks do. A longer evaluation needs ``limits.stall_s``."""
 STALL_STEPS = 20
 """Default for slow steps: so many median ones."""
 FIRST_STEP_S = 1800.0
@@ -32,6 +34,7 @@ class Progress:
         self._clock = clock
         self._lock = threading.Lock()
         self._patience = Patience()
+        self._busy_stall_s = BUSY_STALL_S
         self._begun_at: float | None = None
         self._signed_at = self._active_at = 0.0
         self._stepped_at: float | None = None
@@ -39,9 +42,10 @@ class Progress:
         self._connected = False
         self._waits_for_us = 0
 
-    def begin(self, patience: Patience) -> None:
+    def begin(self, patience: Patience, *, world_size: int = 1) -> None:
         """The trainer runs."""
         with self._lock:
+            self._busy_stall_s = BUSY_STALL_S if world_size == 1 else BUSY_STALL_OF_MANY_S
             self._patience, self._begun_at, self._signed_at = patience, self._clock(), self._clock()
 
     def stepped(self) -> None:
@@ -94,7 +98,7 @@ class Progress:
         if stall_s is not None:
             return ((self._signed_at, stall_s),)
         slow_s = STALL_STEPS * statistics.median(self._intervals) if self._intervals else 0.0
-        return ((active_at, max(STALL_S, slow_s)), (self._signed_at, max(BUSY_STALL_S, slow_s)))
+        return ((active_at, max(STALL_S, slow_s)), (self._signed_at, max(self._busy_stall_s, slow_s)))
 
     def _expects_steps(self) -> bool:
         """A first step is expected of a program that uses the SDK, or whose spec gives it a limit."""

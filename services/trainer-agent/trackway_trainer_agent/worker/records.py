@@ -212,7 +212,7 @@ class TrainerExited:
     oom_kills: int | None
     """Kills that the memory cgroup counted while it ran; absent where the counter can't be read."""
     stop_requested: bool
-    """The actor was told to stop or kill it before."""
+    """The actor was told to stop or kill it before it ended."""
     started_at_ms: int
     ended_at_ms: int
     monotonic_ns: int
@@ -220,6 +220,10 @@ class TrainerExited:
     """By its session's last word; absent where none was opened."""
     host: HostReport = HostReport()
     rule: RuleMatched | None = None
+    stopped_at_ms: int | None = None
+    """When the actor was told; absent when it was not."""
+    last_oom_kill_at_ms: int | None = None
+    """When the cgroup counted the last kill; absent when it counted none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

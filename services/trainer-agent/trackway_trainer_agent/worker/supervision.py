@@ -40,7 +40,10 @@ class Supervision:
         self._lock = threading.Lock()
         self._process: TrainerProcess | None = None
         self._desk: SdkDesk | None = None
-        self._stop_requested = False
+        self._stop_requested_at_ms: int | None = None
+        self._stopped_at_ms: int | None = None
+        """The same, but only if the trainer still ran."""
+        self._ended = False
         journal.phase = RankPhase.PREPARING
         self._thread = threading.Thread(target=self._run, name="supervision", daemon=True)
         self._thread.start()
@@ -48,8 +51,8 @@ class Supervision:
     @property
     def trainer_pid(self) -> int | None:
         """Process id while the trainer runs."""
-        process = self._process
-        return process.pid if process is not None and self._journal.phase is RankPhase.RUNNING else None
+        process, runs = self._process, self._journal.phase is RankPhase.RUNNING and not self._ended
+        return process.pid if process is not None and runs else None
 
     @property
     def dumps_stacks(self) -> bool:
@@ -83,8 +86,14 @@ class Supervision:
 
     def _process_to_stop(self) -> TrainerProcess | None:
         with self._lock:
-            self._stop_requested = True
+            if self._stop_requested_at_ms is None:
+                self._stop_requested_at_ms = now_ms()
             return self._process
+
+    def _note_end(self) -> None:
+        """What comes after the end did not bring it about, even where the end takes long to tell."""
+        with self._lock:
+            self._stopped_at_ms, self._ended = self._stop_requested_at_ms, True
 
     def _run(self) -> None:
         try:
@@ -106,7 +115,7 @@ class Supervision:
             server = SdkServer(self._place.socket, self._desk.handle, self._desk.hung_up)
             watch = DirectoryWatch(self._place.checkpoints, partial(self._save_folder, store, saver))
             run, end = self._run_to_end(prepared, server, watch)
-            self._journal.fact(run.evidence(end, stop_requested=self._stop_requested))
+            self._journal.fact(run.evidence(end, stopped_at_ms=self._stopped_at_ms))
             self._journal.phase = RankPhase.SAVING
         finally:
             saver.close()
@@ -117,7 +126,8 @@ class Supervision:
         try:
             return open_store(self._spec.store_url)
         except (TrackwayError, OSError) as error:
-            raise PreparationFailed("inputs", f"{type(error).__name__}: {error}") from error
+            # The code is the first thing that is read of it.
+            raise PreparationFailed("code", f"{type(error).__name__}: {error}") from error
 
     def _save_folder(self, store: ObjectStore, saver: Saver, step: int, folder: Path) -> None:
         # The program's one checkpoint: every rank may write one, rank 0's counts.
@@ -133,7 +143,7 @@ class Supervision:
         try:
             run = self._start(prepared)
             try:
-                end = run.wait()
+                end = run.wait(self._note_end)
             finally:
                 # Whatever happened here, no trainer outlives its supervision.
                 run.process.close()
@@ -146,12 +156,12 @@ class Supervision:
         self._release_port()
         try:
             run = TrainerRun(prepared, spec=self._spec, place=self._place, journal=self._journal)
-            self._journal.progress.begin(self._spec.patience)
+            self._journal.progress.begin(self._spec.patience, world_size=self._spec.world_size)
         except ExecutionFailed as error:
             raise PreparationFailed("execute", str(error)) from error
         with self._lock:
             self._process = run.process
-            stopped_meanwhile = self._stop_requested
+            stopped_meanwhile = self._stop_requested_at_ms is not None
         self._journal.phase = RankPhase.RUNNING
         if stopped_meanwhile:
             run.process.kill()

@@ -7,7 +7,7 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -70,14 +70,16 @@ class TrainerProcess:
         stderr.close()
         return pair
 
-    def wait(self) -> ProcessEnd:
-        """Wait until it ended and nothing that it started is left."""
+    def wait(self, ended: Callable[[], None] = lambda: None) -> ProcessEnd:
+        """Wait until it ended and nothing that it started is left; ``ended`` is called in between."""
         words = self._status.readline().split()
-        self._status.read()  # To the launcher's own end.
+        ended()
+        last = self._status.read()  # To the launcher's own end.
         self._status.close()
-        if not words:
+        if last != "gone\n":
             # The launcher was killed; the kernel ended the trainer with it, what that had started is ended here.
             _kill_family(self.pid)
+        if not words:
             return ProcessEnd(exit_code=None, signal=None, peak_memory_bytes=0)
         code = os.waitstatus_to_exitcode(int(words[1]))
         return ProcessEnd(

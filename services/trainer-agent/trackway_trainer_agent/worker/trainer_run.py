@@ -6,6 +6,7 @@ import logging
 import os
 import threading
 import time
+from collections.abc import Callable
 from functools import partial
 
 from trackway_common.errors import Unavailable
@@ -40,7 +41,8 @@ class TrainerRun:
         self._device = device = ",".join(spec.visible_devices) or "cpu"
         self._rules = RuleWatch(spec.failure_rules)
         self._host = HostWatch(spec)
-        self._started_at_ms = now_ms()
+        self._started_at_ms = self._ended_at_ms = now_ms()
+        self._monotonic_ns = time.monotonic_ns()
         self.process = TrainerProcess(prepared.argv, folder=prepared.folder, environment=prepared.environment)
         journal.fact(TrainerStarted(pid=self.process.pid, argv=prepared.argv, device=device, at_ms=now_ms()))
         self._host.follow(self.process.pid, self.process.kill)
@@ -53,9 +55,17 @@ class TrainerRun:
         )
         self._sampler = ResourceSampler(self.process.pid, journal.sample)
 
-    def wait(self) -> ProcessEnd:
-        """Wait until the trainer and all that it started are gone and their output was read."""
-        end = self.process.wait()
+    def wait(self, ended: Callable[[], None]) -> ProcessEnd:
+        """Wait until the trainer and all that it started are gone and their output was read.
+
+        ``ended`` is called as soon as the trainer ended, long before that it may be.
+        """
+
+        def note() -> None:
+            self._ended_at_ms, self._monotonic_ns = now_ms(), time.monotonic_ns()
+            ended()
+
+        end = self.process.wait(note)
         self._sampler.stop()
         self._host.finish()
         for watcher in self._watchers:
@@ -63,7 +73,7 @@ class TrainerRun:
         self._journal.end_of_output()
         return end
 
-    def evidence(self, end: ProcessEnd, *, stop_requested: bool) -> TrainerExited:
+    def evidence(self, end: ProcessEnd, *, stopped_at_ms: int | None) -> TrainerExited:
         """All that this node knows about the end; call it after ``wait`` and after the SDK's last words."""
         return TrainerExited(
             exit_code=end.exit_code,
@@ -73,10 +83,12 @@ class TrainerRun:
             last_step=self._journal.last_step,
             peak_memory_bytes=max(end.peak_memory_bytes, self._sampler.peak_memory_bytes),
             oom_kills=self._host.oom_kills,
-            stop_requested=stop_requested,
+            last_oom_kill_at_ms=self._host.last_oom_kill_at_ms,
+            stop_requested=stopped_at_ms is not None,
+            stopped_at_ms=stopped_at_ms,
             started_at_ms=self._started_at_ms,
-            ended_at_ms=now_ms(),
-            monotonic_ns=time.monotonic_ns(),
+            ended_at_ms=self._ended_at_ms,
+            monotonic_ns=self._monotonic_ns,
             phases=self._journal.phases,
             host=self._host.report(self._place.root),
             rule=self._rules.at_exit(end.exit_code),
