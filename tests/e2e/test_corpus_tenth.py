@@ -1,4 +1,7 @@
-"""A tenth of the failure corpus, each from another group; `make faults` runs all of it."""
+"""A tenth of the failure corpus, each from another group; `make faults` runs all of it.
+
+Each has one rank, took under 5 s in the measured corpus, and waits for nothing but its own program and the decision.
+"""
 
 from __future__ import annotations
 
@@ -13,15 +16,21 @@ from tests.faults.corpus.verify import differs
 TENTH = (
     "exception-group",
     "cublas-alloc-failed",
-    "address-space-limit",
     "null-pointer",
     "actor-sigkill",
     "guard-raises",
     "undecodable-text",
     "unknown-argument",
     "object-store-503",
-    "cancelled-deaf",
+    "device-ecc-error",
+    "cancelled-at-start",
 )
+
+
+def test_each_is_of_another_group_and_none_is_held_out():
+    chosen = [label for label in LABELS if label.name in TENTH]
+    assert len({label.group for label in chosen}) == len(TENTH)
+    assert [label.name for label in chosen if label.held_out or label.ranks != 1] == []
 
 
 @pytest.fixture(scope="module")
