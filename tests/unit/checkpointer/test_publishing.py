@@ -13,6 +13,7 @@ from trackway_common.errors import CorruptLog, Unavailable
 from trackway_common.event_log import InMemoryEventLog, UncertainAppend
 from trackway_common.ids import root_key
 from trackway_common.partitioner import partition_of
+from trackway_common.testing.run_facts import TRACEPARENT
 from trackway_common.topics import CHECKPOINTS, FACT_PARTITIONS
 
 
@@ -73,6 +74,19 @@ async def test_entries_that_nobody_announced_are_found_by_the_sweep(world, start
         run.log("evaluator").append(Hold(commit_slot=2, consumer="evaluator", reason="r"))
         await world.until_published(run)
     assert world.names()[-1] == "CheckpointHeld"
+
+
+async def test_what_nobody_asked_for_stays_in_the_runs_trace(world, start):
+    run = saved(world)
+    async with start("a") as checkpointer:
+        run.save(10)
+        assert await checkpointer.publisher.publish(run.run_id, TRACEPARENT) == 1
+        run.save(11)
+        await world.until_published(run)
+    run.save(12)
+    async with start("b"):
+        pass
+    assert [commit.traceparent for commit in world.records()] == [""] * 4 + [TRACEPARENT] * 3
 
 
 async def test_two_checkpointers_publish_one_stream(world, start, wait_until):

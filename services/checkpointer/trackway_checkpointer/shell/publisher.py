@@ -38,6 +38,7 @@ class Publisher:
         self._store = store
         self._reader = FactReader(event_log, CHECKPOINTS)
         self._sent: dict[str, int] = {}
+        self._traces: dict[str, str] = {}
         self._turns: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
 
     @property
@@ -47,8 +48,10 @@ class Publisher:
 
     async def follow(self) -> None:
         """Read the topic for ever, to know what others published."""
-        async for _ in self._reader.read():
-            pass
+        async for batch in self._reader.read():
+            for judged in batch:
+                if judged.accepted and judged.commit.traceparent:
+                    self._traces.setdefault(judged.commit.stream, judged.commit.traceparent)
 
     def published(self, run_id: str) -> int:
         """Last slot of the run that is known to be in the topic."""
@@ -57,14 +60,21 @@ class Publisher:
     async def publish(self, run_id: str, traceparent: str = "") -> int:
         """Send every slot that is missing from the topic; return how many were sent.
 
+        Args:
+            run_id: the run whose commit log it is.
+            traceparent: of who asked; without one, the trace that the run's earlier slots were published in.
+
         Raises:
             Unavailable: the log or the store is away; call again.
             CorruptLog: the topic knows slots that the commit log no longer holds.
         """
         async with self._turns[run_id]:
+            trace = traceparent or self._traces.get(checkpoint_stream(run_id), "")
+            if trace:
+                self._traces.setdefault(checkpoint_stream(run_id), trace)
             sent = 0
             while True:
-                commits = await asyncio.to_thread(self._unpublished, run_id, self.published(run_id), traceparent)
+                commits = await asyncio.to_thread(self._unpublished, run_id, self.published(run_id), trace)
                 for commit in commits:
                     await self._send(run_id, commit)
                 sent += len(commits)
