@@ -10,7 +10,7 @@ from trackway_common.oom_counter import oom_counter
 
 from trackway_trainer_agent.worker.device_health import DeviceHealth
 from trackway_trainer_agent.worker.family_watch import FamilyWatch
-from trackway_trainer_agent.worker.host_report import filesystems
+from trackway_trainer_agent.worker.host_report import SHARED_MEMORY, filesystem, filesystems
 from trackway_trainer_agent.worker.kernel_log import KernelLog
 from trackway_trainer_agent.worker.oom_counts import OomCounts
 from trackway_trainer_agent.worker.rank_spec import RankSpec
@@ -51,11 +51,13 @@ class HostWatch:
     def report(self, scratch: Path) -> HostReport:
         """What to tell."""
         family = self._family
-        shared_memory = (family.shared_memory,) if family is not None and family.shared_memory is not None else ()
+        # A trainer that was gone before it was looked at: the actor's own.
+        seen = family.shared_memory if family is not None else None
+        shared_memory = seen or filesystem(SHARED_MEMORY)
         return HostReport(
             memory_bound_bytes=self._bound_bytes,
             killed_over_bound_bytes=family.killed_at_bytes if family is not None else 0,
-            filesystems=(*filesystems([scratch]), *shared_memory),
+            filesystems=(*filesystems([scratch]), *([shared_memory] if shared_memory else ())),
             kernel_lines=self._kernel_log.lines(family.pids if family is not None else ()),
             devices=self._devices.states(),
         )
