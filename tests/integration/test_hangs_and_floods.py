@@ -63,7 +63,7 @@ async def test_a_rank_that_misses_a_collective_is_blamed_by_its_stack(world: Rea
             {"train.py": PROGRAM},
             world_size=2,
             hyperparameters=steps,
-            limits=e.Limits(stall_s=3.0, first_step_s=60.0),
+            limits=e.Limits(stall_s=10.0, first_step_s=60.0),
         )
         ended = await world.fact(e.AttemptEnded)
     assert (ended.reason, ended.blamed_rank, ended.last_step) == (Reason.COLLECTIVE_TIMEOUT, 1, 3)

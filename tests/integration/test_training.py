@@ -130,7 +130,7 @@ def test_killed_rank_resumes_and_another_world_size_goes_on(cluster: Cluster) ->
     assert (survived.error.source, survived.error.step) == ("sdk", 12)
     assert survived.error.monotonic_ns is not None
     assert cluster.commit(spec, found) == [5, 10]
-    assert measured_since_first_step(survived.phases) == pytest.approx(reported_seconds(found[0]), abs=0.25)
+    assert measured_since_first_step(survived.phases) == pytest.approx(reported_seconds(found[0]), abs=2)
 
     hyperparameters = canonical_json({"steps": STEPS, "every": 5}).decode()
     again = replace(spec, attempt=2, epoch=2, attempt_token="token-2", hyperparameters_json=hyperparameters)
