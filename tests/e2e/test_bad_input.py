@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 from trackway_common.events import RunRefused
+from trackway_common.fact_reader import Judged
 from trackway_common.ids import uuid7
-from trackway_common.topics import FACT_TOPICS, RUNS
 
-from tests.support.facts import accepted_commits, fact_ends
+from tests.support.facts import accepted_commits, records
 from tests.support.runs import spec
 from tests.support.stack import Answer, Stack
 from tests.support.wrong_commands import NAMES, Case, every_case
@@ -19,20 +19,20 @@ from tests.support.wrong_commands import NAMES, Case, every_case
 
 @dataclass(frozen=True)
 class Told:
-    """What each wrong command was answered, and where the fact topics ended before and after all of them."""
+    """What each wrong command was answered, and what the fact topics held before and after all of them."""
 
     cases: dict[str, Case]
     answers: dict[str, Answer]
-    before: dict[str, int]
-    after: dict[str, int]
+    before: list[Judged]
+    after: list[Judged]
 
 
 @pytest.fixture(scope="module")
 def told(stack: Stack, numbers: Path, tmp_path_factory) -> Told:
     cases = every_case(tmp_path_factory.mktemp("wrong"))
-    before = fact_ends(stack.kafka)
+    before = records(stack.kafka)
     answers = {name: stack.cli(*case.command) for name, case in cases.items()}
-    return Told(cases, answers, before, fact_ends(stack.kafka))
+    return Told(cases, answers, before, records(stack.kafka))
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -54,9 +54,17 @@ def test_all_of_them_append_their_refusals_and_nothing_else(stack, told):
     ]
     assert Counter(commit.stream for commit in refusals) == {f"runs/{run_id}": 1 for run_id in submitted}
     assert [commit for commit in refusals if len(commit.facts) > 1] == []
-    # A record is a commit, so what the topics grew by is accounted for.
-    grown = {topic: told.after[topic] - told.before[topic] for topic in FACT_TOPICS}
-    assert grown == dict.fromkeys(FACT_TOPICS, 0) | {RUNS: len(submitted)}
+    # Refused commits count too. Pools are watched and old checkpoints freed whatever is asked.
+    old = {place(judged) for judged in told.before}
+    new = [judged.commit.stream for judged in told.after if place(judged) not in old]
+    asked_for = [stream for stream in new if not stream.startswith(("pools/", "checkpoints/"))]
+    assert sorted(asked_for) == sorted(f"runs/{run_id}" for run_id in submitted)
+    assert [stream for stream in new if stream in {f"checkpoints/{run_id}" for run_id in submitted}] == []
+
+
+def place(judged: Judged) -> tuple[str, int, int]:
+    """Where a record lies."""
+    return judged.record.topic, judged.record.partition, judged.record.offset
 
 
 def refused(stack, *arguments: str) -> str:

@@ -17,11 +17,15 @@ POISON = b"\xffpoison of the test"
 
 
 async def poison_everything(bootstrap: str) -> list[tuple[str, int, int]]:
-    """Append garbage to a partition of each topic; return where it lies."""
+    """Append garbage to every partition of each topic; return where it lies."""
     log = KafkaEventLog(KafkaSettings(bootstrap=bootstrap))
     try:
         topics = (*FACT_TOPICS, COMMANDS, TELEMETRY, SIGNALS)
-        return [(topic, 0, await log.append(topic, 0, b"k", POISON, ())) for topic in topics]
+        return [
+            (topic, partition, await log.append(topic, partition, b"k", POISON, ()))
+            for topic in topics
+            for partition in range(await log.partition_count(topic))
+        ]
     finally:
         await log.close()
 

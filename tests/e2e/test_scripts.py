@@ -37,9 +37,31 @@ for step in range(done + 1, last + 1):
 '''
 
 
+HELD = """
+import runpy
+import sys
+import time
+from pathlib import Path
+
+leave = Path(sys.argv.pop(1))
+while not leave.exists():
+    time.sleep(0.02)
+runpy.run_path("train.py", run_name="__main__")
+"""
+"""Runs the example's script, but only once a file exists."""
+
+
 def test_a_script_that_saves_nothing_starts_over_and_explain_says_so(client, tmp_path):
-    run_id = submit(client, example(tmp_path))
-    followed = follow(client, run_id, kill_once("AttemptStarted", rank=1))
+    leave = tmp_path / "leave"
+    run_id = submit(client, example(tmp_path, leave))
+    kill = kill_once("AttemptStarted", rank=1)
+
+    def on_fact(followed: Followed) -> None:
+        kill(followed)
+        if followed.named("AttemptStarted"):
+            leave.touch()
+
+    followed = follow(client, run_id, on_fact)
 
     assert ended(client, run_id).phase is RunPhase.SUCCEEDED
     assert [attempt["reason"] for attempt in followed.named("AttemptEnded")] == ["UNKNOWN_KILL", "COMPLETED"]
@@ -79,12 +101,16 @@ def test_a_program_goes_on_from_the_folder_that_it_wrote(client, tmp_path):
     assert client.verify_checkpoint(f"{run_id}/3").ok
 
 
-def example(folder: Path) -> Path:
-    """The example's own spec, with fewer steps and no wait before another try."""
+def example(folder: Path, leave: Path) -> Path:
+    """The example's own script and spec, with fewer steps, no wait before another try, and begun when told to."""
+    code = folder / "code"
+    code.mkdir()
+    (code / "train.py").write_bytes((EXAMPLE / "train.py").read_bytes())
+    (code / "held.py").write_text(HELD)
     body = yaml.safe_load((EXAMPLE / "run.yaml").read_text())
-    body["entrypoint"]["args"] = ["--steps", "20"]
+    body["entrypoint"] = {"script": "held.py", "args": [str(leave), "--steps", "20"]}
     path = folder / "run.yaml"
-    path.write_text(yaml.safe_dump(body | {"code": {"path": str(EXAMPLE)}, "retry": RETRY}))
+    path.write_text(yaml.safe_dump(body | {"code": {"path": str(code)}, "retry": RETRY}))
     return path
 
 

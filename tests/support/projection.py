@@ -25,12 +25,17 @@ def check_views_equal_a_rebuild(stack: Stack) -> None:
     """Assert that every view of the live projection equals one made from the log alone."""
     for _ in range(ROUNDS):
         before = asyncio.run(log_ends(stack.kafka))
-        wait_until(lambda: records_behind(stack) == 0, 60, what="the projection to catch up")
+        wait_projected(stack)
         differences = rebuild_and_compare(stack)
         if asyncio.run(log_ends(stack.kafka)) == before:
             assert differences == (), "\n".join(map(str, differences))
             return
     raise AssertionError(f"the log did not stand still for one of {ROUNDS} rounds")
+
+
+def wait_projected(stack: Stack) -> None:
+    """Wait until the live projection has seen what the log holds."""
+    wait_until(lambda: records_behind(stack) == 0, 60, what="the projection to catch up")
 
 
 def records_behind(stack: Stack) -> int:
