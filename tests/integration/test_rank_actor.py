@@ -332,16 +332,15 @@ def test_stacks_of_a_foreign_program_come_from_the_kernel(actor: RankActor, stor
     command = Entrypoint(kind=EntrypointKind.COMMAND, argv=("sh", "-c", "echo up; sleep 600; echo over"))
     actor.start(replace(script_spec(store, {}), entrypoint=command))
     wait_until(lambda: "up" in lines(records(actor)))
-    dump = actor.stacks()
-    assert dump.source == "kernel"
     wait_until(lambda: "state S" in actor.stacks().text)
+    assert actor.stacks().source == "kernel"
     assert actor.ping().phase is RankPhase.RUNNING
 
 
 def test_a_script_without_the_sdk_tells_its_python_stacks(actor: RankActor, store: Path) -> None:
     code = "import time\ndef waits():\n    print('up', flush=True)\n    time.sleep(600)\nwaits()"
     actor.start(script_spec(store, {"train.py": code}))
-    wait_until(lambda: "up" in lines(records(actor)))
+    wait_until(lambda: "up" in lines(records(actor)) and actor.ping().phase is RankPhase.RUNNING)
     dump = actor.stacks()
     assert dump.source == "faulthandler"
     assert [frame.function for frame in main_frames(dump.text)] == ["<module>", "waits"]
