@@ -4,31 +4,35 @@ from __future__ import annotations
 
 import os
 import signal
+from pathlib import Path
 
 import pytest
 from trackway_common.events import RunPhase, TerminationReason
 
+from tests.support.projection import wait_projected
 from tests.support.runs import ended, follow, losses, spec, submit, trainer_pid
 
 
-def kill_after_first_commit(rank: int):
-    """Send SIGKILL to a rank's trainer once, after the first committed checkpoint."""
+def kill_after_first_commit(rank: int, leave: Path):
+    """Send SIGKILL to a rank's trainer once, after the first committed checkpoint; then leave to go on."""
     killed: list[int] = []
 
     def on_fact(followed) -> None:
         if followed.facts[-1].fact == "CheckpointCommitted" and not killed:
             killed.append(trainer_pid(followed, rank))
             os.kill(killed[0], signal.SIGKILL)
+            leave.touch()
 
     return on_fact
 
 
-def test_a_killed_worker_is_resumed_and_its_loss_curve_is_bit_equal(client, tmp_path):
-    long = {"steps": 60, "work": 40}
+def test_a_killed_worker_is_resumed_and_its_loss_curve_is_bit_equal(client, stack, tmp_path):
+    long, leave = {"steps": 60, "work": 40}, tmp_path / "leave"
     straight = submit(client, spec(tmp_path, name="a.yaml", hyperparameters=long))
     follow(client, straight)
-    hurt = submit(client, spec(tmp_path, name="b.yaml", hyperparameters=long))
-    followed = follow(client, hurt, kill_after_first_commit(rank=1))
+    held = long | {"hold": {"step": 9, "file": str(leave)}}
+    hurt = submit(client, spec(tmp_path, name="b.yaml", hyperparameters=held))
+    followed = follow(client, hurt, kill_after_first_commit(rank=1, leave=leave))
 
     assert ended(client, hurt).phase is RunPhase.SUCCEEDED
     first = followed.named("AttemptEnded")[0]
@@ -36,8 +40,9 @@ def test_a_killed_worker_is_resumed_and_its_loss_curve_is_bit_equal(client, tmp_
     decided = followed.named("RetryDecided")[0]
     assert (decided["move"], decided["ledger"], decided["spent"]) == ("RETRY", "UNKNOWN_KILL", 1)
     target = followed.named("ResumeTargetChosen")[1]["checkpoint"]
-    assert target["step"] > 0
-    assert followed.named("AttemptRunning")[1]["first_step"] == target["step"] + 1
+    assert target["step"] == 5
+    assert followed.named("AttemptRunning")[1]["first_step"] == 6
+    wait_projected(stack)
     expected = losses(client, straight)
     assert len(expected) == 60
     assert losses(client, hurt) == expected
@@ -64,7 +69,7 @@ def check_goodput(client, run_id: str) -> None:
     assert summed == pytest.approx(found.seconds, rel=1e-6)
 
 
-def test_a_run_out_of_memory_goes_on_with_half_the_micro_batch_and_the_same_losses(client, tmp_path):
+def test_a_run_out_of_memory_goes_on_with_half_the_micro_batch_and_the_same_losses(client, stack, tmp_path):
     shape = {"dropout": 0.0, "batch": 8, "passes": 1}
     straight = submit(client, spec(tmp_path, name="a.yaml", hyperparameters=shape))
     fault = {"kind": "oom", "step": 12, "rank": 1, "attempt": 1}
@@ -87,6 +92,7 @@ def test_a_run_out_of_memory_goes_on_with_half_the_micro_batch_and_the_same_loss
     assert {commit["config_digest"] for commit in commits if commit["checkpoint"]["epoch"] == 2} == {
         placed["shape"]["config_digest"]
     }
+    wait_projected(stack)
     expected = losses(client, straight)
     assert len(expected) == 30
     assert losses(client, hurt) == pytest.approx(expected, rel=1e-5)

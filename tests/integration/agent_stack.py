@@ -11,6 +11,7 @@ from typing import TypeVar
 from trackway_checkpointer.service import run_checkpointer
 from trackway_checkpointer.settings import CheckpointerSettings
 from trackway_common import events as e
+from trackway_common.canonical import canonical_json
 from trackway_common.checkpoint.commit_log import CommitLog
 from trackway_common.codec import decode_commit, decode_request, decode_telemetry
 from trackway_common.event_log import InMemoryEventLog
@@ -31,6 +32,7 @@ F = TypeVar("F")
 LIMIT_S = 90.0
 TRAIN = """
 import time
+from pathlib import Path
 import torch
 import trackway.training as tw
 
@@ -41,7 +43,10 @@ with tw.session() as s:
     cursor = tw.DataCursor(seed=s.seed, dataset_len=512, batch_size=16)
     model = s.prepare(model=model, optimizer=optimizer, cursor=cursor)
     rows = torch.arange(512.0).reshape(512, 1).expand(512, 8) / 512
-    for step in range(s.restore() + 1, s.config["steps"] + 1):
+    step = s.restore()
+    stop = torch.zeros(1)
+    while not stop:
+        step += 1
         loss = model(rows[next(cursor)]).pow(2).mean()
         optimizer.zero_grad()
         loss.backward()
@@ -51,7 +56,10 @@ with tw.session() as s:
         s.report(step, loss=loss.detach())
         if step % 10 == 0:
             s.checkpoint(step)
+        stop.fill_(Path(s.config["stop_file"]).exists())
+        torch.distributed.all_reduce(stop)
 """
+"""Trains until a file exists; all ranks end at the same step."""
 
 
 class Stack:
@@ -60,6 +68,7 @@ class Stack:
     def __init__(self, folder: Path, head: RayHead, run_id: str) -> None:
         self.log = InMemoryEventLog()
         self.run_id = run_id
+        self.stop_file = folder / "stop"
         self._head = head
         self._folder = folder
         self._scheduler = RunFacts(run_id)
@@ -67,13 +76,13 @@ class Stack:
         self._store = StoreSettings(url=(folder / "objects").as_uri())
         self._kafka = KafkaSettings(bootstrap="nowhere:1")
 
-    async def submit(self, *, steps: int, script: str = TRAIN) -> None:
+    async def submit(self, script: str = TRAIN) -> None:
         """Submit a run of the script."""
         archive = BlobStore(open_store(self._store.url)).put(code_archive({"train.py": script}))
         spec = run_spec(
             entrypoint=Entrypoint(kind=EntrypointKind.SCRIPT, argv=("train.py",)),
             code=e.CodeRef(requested=".", archive_digest=archive),
-            hyperparameters_json=f'{{"steps":{steps}}}',
+            hyperparameters_json=canonical_json({"stop_file": str(self.stop_file)}).decode(),
             datasets=(),
         )
         await self.order(e.RunSubmitted(run_id=self.run_id, spec=spec, submitted_at=self._scheduler.now))

@@ -1,8 +1,8 @@
 """A training for tests: small, deterministic, and able to fail on request.
 
 Hyperparameters: steps, checkpoint_every, width, dropout, batch and passes of a step, work (extra matrix products
-a step, for its length), fault {kind, step, rank, attempt}, stop_file (trains until that file exists) and step_log
-(rank 0 writes the monotonic time of each step there).
+a step, for its length), fault {kind, step, rank, attempt}, stop_file (trains until that file exists), hold {step, file}
+(waits before that step until that file exists) and step_log (rank 0 writes the monotonic time of each step there).
 """
 
 from __future__ import annotations
@@ -49,6 +49,12 @@ def fail(fault: dict, step: int, rank: int) -> None:
             os.kill(os.getpid(), getattr(signal, signal_name))
 
 
+def wait_for(file: Path) -> None:
+    """Stand still until the file exists: what is to happen to this process meets it here."""
+    while not file.exists():
+        time.sleep(0.02)
+
+
 def main() -> None:
     with tw.session() as s:
         config = s.config
@@ -63,6 +69,8 @@ def main() -> None:
         step = s.restore()
         while not over(s, config, step):
             step += 1
+            if "hold" in config and step == config["hold"]["step"]:
+                wait_for(Path(config["hold"]["file"]))
             if "fault" in config:
                 fail(config["fault"], step, s.rank)
             loss = train_step(model, optimizer, inputs, targets, next(cursor), passes)
