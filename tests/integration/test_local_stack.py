@@ -11,6 +11,7 @@ import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import clickhouse_connect
@@ -21,7 +22,7 @@ from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
 from click.testing import CliRunner
 from trackway.cli.local import status as status_command
 from trackway.local.down import down
-from trackway.local.processes import stack_processes
+from trackway.local.processes import end_processes, stack_processes
 from trackway.local.ray_head import ray_env, temp_folder
 from trackway.local.spec import StackOptions
 from trackway.local.state import StackRecord, StateFolder, read_endpoints, read_record
@@ -46,6 +47,20 @@ class Stack:
 
     def children(self) -> dict[str, ChildStatus]:
         return {child.name: child for child in read_status(self.folder).children}
+
+    def pids(self) -> dict[str, int]:
+        """Of the supervisor and of each child."""
+        record = read_record(self.folder)
+        assert record is not None
+        assert record.supervisor is not None
+        children = {name: child.process.pid for name, child in self.children().items() if child.process}
+        return children | {"supervisor": record.supervisor.pid}
+
+    def kill_everything(self) -> None:
+        """SIGKILL to all processes, to the supervisor first, so that it starts none again."""
+        sessions = [child.process for child in self.children().values() if child.process]
+        self.kill_supervisor()
+        end_processes(partial(stack_processes, self.record.stack_id, sessions=sessions), grace_s=0)
 
     def kill_children(self) -> dict[str, int]:
         pids = {name: child.process.pid for name, child in self.children().items() if child.process}
@@ -229,21 +244,35 @@ def test_down_after_the_supervisor_was_killed_leaves_nothing(second: Stack) -> N
     assert down(second.folder).leftovers == 0
 
 
-def test_everything_killed_starts_again_without_losing_a_fact(first: Stack) -> None:
+def test_a_living_ray_is_ended_by_the_supervisor_after_the_one_that_was_killed(first: Stack) -> None:
+    before = first.pids()
     first.kill_supervisor()
-    children = [child.process for child in first.children().values()]
     for name in ("kafka", "clickhouse"):
-        process = first.children()[name].process
-        assert process is not None
-        os.kill(process.pid, signal.SIGKILL)
-    assert all(children)
-    # Ray is left running: the new supervisor has to end it before it starts its own.
-    record = up(first.folder, OPTIONS)
-    assert record.stack_id == first.record.stack_id
-    assert record.ports["kafka"] == first.record.ports["kafka"]
-    again = Stack(first.folder, record)
+        os.kill(before[name], signal.SIGKILL)
+    assert is_running(before["ray"])
+    assert_starts_again(first, before)
+
+
+def test_everything_killed_starts_again_without_losing_a_fact(first: Stack) -> None:
+    before = first.pids()
+    family = {before["supervisor"], *first.processes()}
+    assert set(before.values()) < family
+    first.kill_everything()
+    assert not [pid for pid in family if is_running(pid)]
+    assert_starts_again(first, before)
+
+
+def assert_starts_again(stack: Stack, before: dict[str, int]) -> None:
+    """All parts are new processes, and whatever they were told before is still there."""
+    record = up(stack.folder, OPTIONS)
+    assert record.stack_id == stack.record.stack_id
+    assert record.ports["kafka"] == stack.record.ports["kafka"]
+    again = Stack(stack.folder, record)
+    now = again.pids()
+    assert now.keys() == before.keys()
+    assert not set(now.values()) & set(before.values())
+    assert not [pid for pid in before.values() if is_running(pid)]
     assert has_facts(again, "first")
-    assert again.children()["ray"].process != first.record.supervisor
 
 
 def is_running(pid: int) -> bool:
