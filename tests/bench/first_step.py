@@ -36,16 +36,18 @@ def register_numbers(stack: Stack, folder: Path) -> list[Path]:
 def measure(results: Results, stack: Stack, folder: Path, data: list[Path], rounds: int) -> None:
     """Seconds from asking to the first step of the first rank: ours, and bare Ray's; after a warm-up of each."""
     bare_ray.connect(read_endpoints(stack.state)["ray"], stack.folder.ray_token)
-    for number in range(rounds + 1):
-        began = time.monotonic()
-        ours = ours_to_first_step(stack, folder)
-        bare = bare_ray.seconds_to_first_step(TRAINING, data)
-        if number > 0:
-            results.first_step_s.append(ours)
-            results.bare_first_step_s.append(bare)
-        cost_s = time.monotonic() - began
-        print(f"round {number}: trackway {ours:.2f} s, bare Ray {bare:.2f} s; {cost_s:.0f} s in all", flush=True)
-    bare_ray.disconnect()
+    try:
+        for number in range(rounds + 1):
+            began = time.monotonic()
+            ours = ours_to_first_step(stack, folder)
+            bare = bare_ray.seconds_to_first_step(TRAINING, data)
+            if number > 0:
+                results.first_step_s.append(ours)
+                results.bare_first_step_s.append(bare)
+            cost_s = time.monotonic() - began
+            print(f"round {number}: trackway {ours:.2f} s, bare Ray {bare:.2f} s; {cost_s:.0f} s in all", flush=True)
+    finally:  # else Ray ends this process when the stack goes, before an error is told
+        bare_ray.disconnect()
 
 
 def ours_to_first_step(stack: Stack, folder: Path) -> float:

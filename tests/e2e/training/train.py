@@ -86,7 +86,7 @@ def main() -> None:
                 s.checkpoint(step)
 
 
-def train_step(model, optimizer, inputs, targets, indices, passes) -> float:
+def train_step(model, optimizer, inputs, targets, indices, passes=1) -> float:
     optimizer.zero_grad()
     total = 0.0
     for number in range(passes):
