@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -10,6 +11,9 @@ from trackway_common.events import AttemptEnded, AttemptStarted, RetryDecided
 from trackway_common.ids import attempt_stream, run_stream
 
 from tests.faults.corpus.row import Observed
+
+INTERPRETER = re.compile(r"(?:/[^\s/:]+)+/bin/python[0-9.]*")
+"""Where the checkout that was measured had its environment says nothing of a fault."""
 
 
 def observed(run_id: str, attempt: int, commits: Iterable[Commit]) -> Observed:
@@ -28,7 +32,7 @@ def observed(run_id: str, attempt: int, commits: Iterable[Commit]) -> Observed:
         move=decided.move.value if decided else "NONE",
         ledger=decided.ledger if decided else "",
         blamed=ended.blamed_rank,
-        cause=ended.cause,
+        cause=INTERPRETER.sub("python", ended.cause),
         root={"source": root.source, "authority": root.authority.value, "role": root.role.value} if root else {},
         classifier_version=ended.classifier_version,
         ranks=_ranks(ended, started),
