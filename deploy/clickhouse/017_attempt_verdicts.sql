@@ -20,7 +20,7 @@ create table if not exists attempt_verdicts_state (
   order by (run_id, attempt)
   settings non_replicated_deduplication_window = 10000;
 
--- As before, but for the columns of verdicts.
+-- All parts of an attempt side by side, before anything is computed. Not part of the contract.
 create or replace view attempt_joined as
 select
   base.run_id as run_id,
@@ -140,7 +140,7 @@ left join attempt_queue_folded as queued on queued.run_id = base.run_id and queu
 left join retry_decisions_state as decisions final
   on decisions.run_id = base.run_id and decisions.attempt = base.attempt;
 
--- As before, with what the first verdict was.
+-- One row per attempt: the whole receipt. The same as trackway_common.history.receipt computes from the facts.
 create or replace view training_attempts as
 with
   if(is_ended, end_time, if(is_ruled, ruled_time, null)) as ended_time,
@@ -252,3 +252,6 @@ select
   world_size, strategy, precision, keep_last, in_flight, max_attempts,
   trace_id
 from attempt_joined;
+
+-- Its place was taken by attempt_seconds.
+drop view if exists attempt_spans;
