@@ -85,15 +85,25 @@ def encode_commit(commit: Commit) -> bytes:
     return message.SerializeToString(deterministic=True)
 
 
+def parse_commit(data: bytes) -> commit_pb2.Commit:
+    """Parse a record value as far as every commit is alike; its facts are left as they are.
+
+    Raises:
+        CorruptRecord: the bytes are no commit, or one without id, stream or events.
+    """
+    message: commit_pb2.Commit = _parse(commit_pb2.Commit(), data)
+    if not message.commit_id or "/" not in message.stream or not message.events:
+        raise CorruptRecord("a commit needs an id, a stream and at least one event")
+    return message
+
+
 def decode_commit(data: bytes) -> Commit:
     """Parse a record value.
 
     Raises:
         CorruptRecord: the bytes are no commit, or one without id, stream or events.
     """
-    message = _parse(commit_pb2.Commit(), data)
-    if not message.commit_id or "/" not in message.stream or not message.events:
-        raise CorruptRecord("a commit needs an id, a stream and at least one event")
+    message = parse_commit(data)
     return Commit(
         commit_id=message.commit_id,
         stream=message.stream,

@@ -9,10 +9,9 @@ from enum import StrEnum
 from typing import BinaryIO
 
 from google.protobuf.message import DecodeError
-from trackway_proto.v1.commit_pb2 import Commit as CommitMessage
 from trackway_proto.v1.log_copy_pb2 import CopiedHeader, CopiedRecord, CopiedVerdict
 
-from trackway_common.codec import CorruptRecord
+from trackway_common.codec import CorruptRecord, parse_commit
 from trackway_common.commit import Commit, Term, UnknownFact
 from trackway_common.event_log import Record
 from trackway_common.events import OwnershipClaimed
@@ -112,13 +111,7 @@ def decode_envelope(data: bytes) -> Commit:
     Raises:
         CorruptRecord: the bytes are no commit, or one without id, stream or events.
     """
-    message = CommitMessage()
-    try:
-        message.ParseFromString(data)
-    except DecodeError as error:
-        raise CorruptRecord(f"not a Commit: {error}") from error
-    if not message.commit_id or "/" not in message.stream or not message.events:
-        raise CorruptRecord("a commit needs an id, a stream and at least one event")
+    message = parse_commit(data)
     return Commit(
         commit_id=message.commit_id,
         stream=message.stream,
