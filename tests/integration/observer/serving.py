@@ -12,6 +12,8 @@ from trackway_common.clock import SystemClock
 from trackway_common.event_log import InMemoryEventLog
 from trackway_common.rpc import serve
 from trackway_common.settings import ClickHouseSettings, RpcSettings
+from trackway_common.testing.run_facts import append_commits
+from trackway_common.testing.run_stories import killed_and_resumed
 from trackway_observer.entrypoints.grpc_api import HistoryParts, history_servable
 from trackway_observer.history.freshness import Freshness
 from trackway_observer.history.people_sql import PeopleSql, SqlLimits
@@ -36,6 +38,13 @@ def filled_read_model(settings: ClickHouseSettings, log: Coroutine[None, None, I
 
     asyncio.run(fill())
     return settings
+
+
+async def resumed_run() -> InMemoryEventLog:
+    """A log of one run that was killed, resumed and succeeded."""
+    log = InMemoryEventLog()
+    await append_commits(log, killed_and_resumed().commits)
+    return log
 
 
 class Reached:

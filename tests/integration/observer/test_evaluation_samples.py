@@ -15,23 +15,11 @@ from trackway_common.events import EvaluationCompleted, SampleShard
 from trackway_common.object_store import BlobStore, LocalObjectStore
 from trackway_common.testing.run_facts import RunFacts, append_commits
 from trackway_common.testing.run_stories import EVALUATION_ID, killed_and_resumed
+from trackway_evaluator.worker.sample_store import SCHEMA
 from trackway_observer.projection.rows.samples import EvaluationSamples
 
 from tests.integration.observer.projecting import project
 
-SCHEMA = pa.schema(
-    [
-        ("id", pa.string()),
-        ("metrics", pa.map_(pa.string(), pa.float64())),
-        ("weight", pa.float64()),
-        ("slices", pa.map_(pa.string(), pa.string())),
-        ("failed", pa.bool_()),
-        ("error", pa.string()),
-        ("prompt", pa.string()),
-        ("output", pa.string()),
-        ("target", pa.string()),
-    ]
-)
 ROWS = [
     {"id": "a", "metrics": [("accuracy", 1.0)], "weight": 1.0, "slices": [("label", "7")], "failed": False},
     {"id": "b", "metrics": [], "weight": 1.0, "slices": [], "failed": False, "error": "timed out", "prompt": "def f("},

@@ -14,13 +14,12 @@ from trackway_common.event_log import InMemoryEventLog
 from trackway_common.events import LogLine, TelemetryBatch
 from trackway_common.rpc_errors import as_trackway_error
 from trackway_common.settings import ClickHouseSettings
-from trackway_common.testing.run_facts import RUN_ID, START, append_commits
-from trackway_common.testing.run_stories import killed_and_resumed
+from trackway_common.testing.run_facts import RUN_ID, START
 from trackway_observer.history.logs import log_lines
 from trackway_proto.v1 import history_service_pb2 as pb
 from trackway_proto.v1.history_service_pb2_grpc import HistoryServiceStub
 
-from tests.integration.observer.serving import filled_read_model, history
+from tests.integration.observer.serving import filled_read_model, history, resumed_run
 from tests.support.read_model import ReadModelServer
 
 BEGAN_MS = int(START.timestamp() * 1000)
@@ -44,8 +43,7 @@ def batch(attempt: int, rank: int, lines: int) -> TelemetryBatch:
 
 
 async def told() -> InMemoryEventLog:
-    log = InMemoryEventLog()
-    await append_commits(log, killed_and_resumed().commits)
+    log = await resumed_run()
     for sent in (batch(1, 1, LINES), batch(1, 0, LINES), batch(2, 0, 2), batch(1, 0, LINES)):
         await log.append(topics.TELEMETRY, 0, RUN_ID.encode(), encode_measurement(sent), ())
     return log

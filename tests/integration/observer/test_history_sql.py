@@ -9,18 +9,16 @@ import grpc.aio
 import pytest
 from trackway_common.clickhouse import ClickHouse, StatementRefused
 from trackway_common.errors import CommandRejected
-from trackway_common.event_log import InMemoryEventLog
 from trackway_common.rpc_errors import as_trackway_error
 from trackway_common.settings import ClickHouseSettings
-from trackway_common.testing.run_facts import RUN_ID, append_commits
-from trackway_common.testing.run_stories import killed_and_resumed
+from trackway_common.testing.run_facts import RUN_ID
 from trackway_observer.history.json_rows import FORMAT
 from trackway_observer.history.people_sql import PeopleSql, RowPage, SqlLimits
 from trackway_observer.history.sql import guard
 from trackway_observer.history.sql.views import CONTRACT_VIEWS
 from trackway_proto.v1 import history_service_pb2 as pb
 
-from tests.integration.observer.serving import filled_read_model, history
+from tests.integration.observer.serving import filled_read_model, history, resumed_run
 from tests.support.command_lines import runbook_queries
 from tests.support.read_model import ReadModelServer
 
@@ -32,15 +30,9 @@ group by termination_reason order by gpu_hours desc;
 """
 
 
-async def told() -> InMemoryEventLog:
-    log = InMemoryEventLog()
-    await append_commits(log, killed_and_resumed().commits)
-    return log
-
-
 @pytest.fixture(scope="module")
 def settings(server: ReadModelServer) -> ClickHouseSettings:
-    return filled_read_model(server.settings("history_sql"), told())
+    return filled_read_model(server.settings("history_sql"), resumed_run())
 
 
 @pytest.fixture

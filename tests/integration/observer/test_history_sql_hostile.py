@@ -9,14 +9,11 @@ from pathlib import Path
 import pytest
 from trackway_common.clickhouse import ClickHouse
 from trackway_common.errors import CommandRejected, TrackwayError
-from trackway_common.event_log import InMemoryEventLog
 from trackway_common.settings import ClickHouseSettings
-from trackway_common.testing.run_facts import append_commits
-from trackway_common.testing.run_stories import killed_and_resumed
 from trackway_observer.history.people_sql import PeopleSql, SqlLimits
 from trackway_observer.history.sql import guard
 
-from tests.integration.observer.serving import filled_read_model
+from tests.integration.observer.serving import filled_read_model, resumed_run
 from tests.support.hostile_sql import SqlWriter
 from tests.support.read_model import ReadModelServer
 
@@ -24,15 +21,9 @@ CANARY = "canary-5e1f"
 FORBIDDEN = ("private.users", "secrets_state")
 
 
-async def told() -> InMemoryEventLog:
-    log = InMemoryEventLog()
-    await append_commits(log, killed_and_resumed().commits)
-    return log
-
-
 @pytest.fixture(scope="module")
 def settings(server: ReadModelServer) -> ClickHouseSettings:
-    return filled_read_model(server.settings("hostile"), told())
+    return filled_read_model(server.settings("hostile"), resumed_run())
 
 
 @pytest.fixture
